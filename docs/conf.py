@@ -146,7 +146,7 @@ def keep_underscores(app: Sphinx, what: str, name: str, obj: Any, options: Any, 
 
 
 def give_title(app: Sphinx, docname: str, source: list[str]) -> None:
-    """Tables that `ambilearn tables` wrote begin with a title in bold; a page needs a heading."""
+    """Give a heading to the tables that `ambilearn paper tables` wrote with a title in bold."""
     if docname.startswith("reproduction/"):
         source[0] = re.sub(r"\A\*\*(.+)\*\*\n", r"# \1\n", source[0])
 

@@ -1,4 +1,4 @@
-"""Put the tables that `ambilearn tables --output docs/reproduction` wrote into the pages.
+"""Put the tables that `ambilearn paper tables --out docs/reproduction` wrote into the pages.
 
 A page says `<!-- NAME -->` where the table of NAME.md begins, and `<!-- end -->` where it ends.
 Run it after the command: python docs/fill_reproduction_tables.py

@@ -52,7 +52,7 @@ def run(*arguments: object) -> None:
     ambilearn(words, standalone_mode=False)
 
 
-def main(folder: Path, n_rows: int = 400, reproduce_options: tuple[str, ...] = ()) -> None:
+def main(folder: Path, n_rows: int = 400, run_options: tuple[str, ...] = ()) -> None:
     began = perf_counter()
     print("Step 1 of 4: make an ambiguous table.\n")
     table = make_table(folder, n_rows)
@@ -65,9 +65,9 @@ def main(folder: Path, n_rows: int = 400, reproduce_options: tuple[str, ...] = (
     print("\nStep 3 of 4: write a page for the rows that a person should look at.")
     run("review", *columns, "--embed-images", "--out", page)
     print("\nStep 4 of 4: compare all methods on digits that are not in the training data.")
-    run("reproduce", *experiment, *reproduce_options)
-    run("tables", *experiment)
-    run("report", *experiment, "--output", report)
+    run("paper", "run", *experiment, *run_options)
+    run("paper", "tables", *experiment)
+    run("paper", "report", *experiment, "--out", report)
 
     print(f"\nDone in {perf_counter() - began:.0f} s. What to do next:")
     installed = Path(sys.executable).with_name("ambilearn")

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-# Fenced blocks. What Sphinx or `ambilearn tables` generates is not ours to read.
+# Fenced blocks. What Sphinx or `ambilearn paper tables` generates is not ours to read.
 _BLOCK = re.compile(r"^(?P<fence>```+)(?P<info>[^\n]*)\n(?P<body>.*?)^(?P=fence)$", re.M | re.S)
 _LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 

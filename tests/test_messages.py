@@ -5,7 +5,6 @@ where) first, the remedy last.
 """
 
 import re
-import sys
 import warnings
 from io import StringIO
 
@@ -20,7 +19,7 @@ from sklearn.naive_bayes import GaussianNB
 from ambilearn import PLCL, PLKNN, as_candidates, bridges, metrics, votes_to_candidates
 from ambilearn.cli.main import main
 from ambilearn.datasets import load_dataset, make_candidates, read_mat
-from ambilearn.experiments.search import parse_search
+from ambilearn.experiments.choose import parse_search
 from ambilearn.experiments.spec import parse_spec
 from ambilearn.experiments.store import Store
 from ambilearn.experiments.task import Task
@@ -337,39 +336,50 @@ def test_a_warning_says_what_and_what_to_do_at_the_users_line(mistake, what, rem
 
 
 COMMANDS = {
-    "unknown experiment": (["reproduce", "nope"], "no experiment 'nope'", "Known experiments"),
-    "no file": (["reproduce", "no.toml"], "no experiment file no.toml", "built-in experiment"),
-    "unknown method": (["reproduce", "demo", "--methods", "x"], "no method 'x'", "The methods are"),
-    "unknown data": (["reproduce", "--data", "irs"], "no data set 'irs'", "Did you mean 'iris'"),
-    "search": (["reproduce", "demo", "--search", "x"], "got 'x'", "random:N"),
-    "no results": (["tables", "demo"], "no result store out/results.sqlite", "reproduce` first"),
-    "no store": (["report", "--store", "a.sqlite"], "no result store a.sqlite", "--store"),
-    "text as store": (["tables", "--store", "notes.txt"], "notes.txt cannot be used", "another"),
+    "unknown experiment": (["paper", "run", "nope"], "no experiment 'nope'", "Known experiments"),
+    "no file": (["paper", "run", "no.toml"], "no experiment file no.toml", "built-in experiment"),
+    "unknown method": (
+        ["paper", "run", "demo", "--methods", "x"],
+        "no method 'x'",
+        "The methods are",
+    ),
+    "unknown data": (["paper", "run", "--data", "irs"], "no data set 'irs'", "Did you mean 'iris'"),
+    "search": (["paper", "run", "demo", "--search", "x"], "got 'x'", "random:N"),
+    "no results": (
+        ["paper", "tables", "demo"],
+        "no result store out/results.sqlite",
+        "paper run` first",
+    ),
+    "no store": (["paper", "report", "--store", "a.sqlite"], "no result store a.sqlite", "--store"),
+    "text as store": (
+        ["paper", "tables", "--store", "notes.txt"],
+        "notes.txt cannot be used",
+        "another",
+    ),
     "text as new store": (
-        ["reproduce", "demo", "--quick", "--store", "notes.txt"],
+        ["paper", "run", "demo", "--quick", "--store", "notes.txt"],
         "notes.txt cannot be used",
         "another",
     ),
     "store below a file": (
-        ["reproduce", "demo", "--quick", "--store", "notes.txt/x.sqlite"],
+        ["paper", "run", "demo", "--quick", "--store", "notes.txt/x.sqlite"],
         "notes.txt",
         "",
     ),
     "data to fetch": (["data", "fetch"], "Name at least one data set", "data list"),
     "data to check": (["data", "check", "irs"], "no data set 'irs'", "The data sets are"),
     "no data": (
-        ["reproduce", "real-world", "--jobs", "1"],
+        ["paper", "run", "real-world", "--jobs", "1"],
         "None of the data sets",
-        "reproduce demo",
+        "paper run demo",
     ),
-    "no UTF-8": (["reproduce", "binary.toml"], "binary.toml is not UTF-8", "save it as UTF-8"),
-    "data of a file": (["reproduce", "other.toml"], "no data set 'nowhere'", "The data sets are"),
-    "cluster": (
-        ["reproduce", "demo", "--cluster", "nowhere"],
-        "no Dask scheduler at 'nowhere'",
-        "such as tcp://host:8786",
+    "no UTF-8": (["paper", "run", "binary.toml"], "binary.toml is not UTF-8", "save it as UTF-8"),
+    "data of a file": (
+        ["paper", "run", "other.toml"],
+        "no data set 'nowhere'",
+        "The data sets are",
     ),
-    "folder as file": (["report", "--output", "."], "'.' is a directory", "for help"),
+    "folder as file": (["paper", "report", "--out", "."], "'.' is a directory", "for help"),
 }
 
 
@@ -396,22 +406,9 @@ def test_a_file_that_is_no_mat_file_says_how_to_make_one(tmp_path):
         read_mat(tmp_path / "some.mat")
 
 
-@pytest.mark.parametrize(
-    ("missing", "arguments", "remedy"),
-    [("distributed", ["reproduce", "demo", "--cluster", "local"], "ambilearn[dask]")],
-)
-def test_a_part_that_is_not_installed_is_named(missing, arguments, remedy, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setitem(sys.modules, missing, None)
-    done = CliRunner().invoke(main, arguments)
-    assert isinstance(done.exception, SystemExit)
-    assert done.exit_code == 1
-    assert remedy in done.stderr
-
-
 def test_errors_of_the_system_name_the_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "out").write_text("a file where the folder should be")
-    done = CliRunner().invoke(main, ["reproduce", "demo", "--quick", "--jobs", "1"])
+    done = CliRunner().invoke(main, ["paper", "run", "demo", "--quick", "--jobs", "1"])
     assert done.exit_code == 1
     assert re.fullmatch(r"Error: out: .+\.\n", done.stderr)

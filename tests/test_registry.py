@@ -194,8 +194,8 @@ from ambilearn.experiments.spec import load_spec
 
 (task,) = load_spec("mine.toml").tasks("label-free")
 assert task.search["grid"] == {"reg": [0.1, 1.0]}
-main(["reproduce", "mine.toml", "--jobs", "1", "--methods", "clpl"], standalone_mode=False)
-main(["tables", "mine.toml", "--output", "tables"], standalone_mode=False)
+main(["paper", "run", "mine.toml", "--jobs", "1", "--methods", "clpl"], standalone_mode=False)
+main(["paper", "tables", "mine.toml", "--out", "tables"], standalone_mode=False)
 assert "CLPL" in Path("tables/made-up.csv").read_text("utf-8")
 """
     run_with_clpl(code=code)

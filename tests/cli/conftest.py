@@ -131,7 +131,7 @@ def spec(tmp_path):
 @pytest.fixture
 def measured(spec, run):
     """Output of the run of the small experiment."""
-    return run.succeeds("reproduce", "mine.toml", "--jobs", 1)[0]
+    return run.succeeds("paper", "run", "mine.toml", "--jobs", 1)[0]
 
 
 @pytest.fixture

@@ -89,10 +89,10 @@ def test_a_file_that_may_not_grow_leaves_nothing_behind(limited, tmp_path, line)
 
 @pytest.mark.slow
 def test_a_store_that_may_not_grow_keeps_what_it_has(limited, spec, tmp_path):
-    arguments = ["reproduce", "mine.toml", "--jobs", 1, "--runs", 30, "--methods", "plknn"]
-    status, errors = limited(100_000, *arguments)
+    arguments = ["paper", "run", "mine.toml", "--jobs", 1, "--runs", 30, "--methods", "plknn"]
+    status, errors = limited(30_000, *arguments)
     assert status == 1
-    assert "check free disk space and file size limits. All results so far are in out" in errors
+    assert "Check free disk space and file size limits. All results so far are in out" in errors
     with Store("out/results.sqlite") as store:
         kept = store.results()
     assert 0 < len(kept) < 30
@@ -105,7 +105,7 @@ def test_a_store_that_may_not_grow_keeps_what_it_has(limited, spec, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems do not keep to this limit")
-@pytest.mark.parametrize("command", ["clean t.csv --candidates c", "reproduce demo --quick"])
+@pytest.mark.parametrize("command", ["clean t.csv --candidates c", "paper run demo --quick"])
 def test_a_limit_of_memory_that_is_too_low_is_one_message(command):
     line = f"ulimit -v 500000 && exec {sys.executable} -m ambilearn {command}"
     ran = subprocess.run(["sh", "-c", line], capture_output=True, text=True)

@@ -73,12 +73,12 @@ NINES = "9" * 400
 @pytest.mark.parametrize(
     ("arguments", "status"),
     [
-        (["reproduce", "demo", "--runs", NINES], 2),
-        (["reproduce", "demo", "--jobs", NINES], 2),
-        (["tables", "demo", "--runs", NINES], 2),
-        (["reproduce", "demo", "--runs", "9" * 5000], 2),
-        (["reproduce", "demo", "--search", f"random:{'9' * 5000}"], 2),
-        (["reproduce", "demo", "--search", "random:²"], 2),
+        (["paper", "run", "demo", "--runs", NINES], 2),
+        (["paper", "run", "demo", "--jobs", NINES], 2),
+        (["paper", "tables", "demo", "--runs", NINES], 2),
+        (["paper", "run", "demo", "--runs", "9" * 5000], 2),
+        (["paper", "run", "demo", "--search", f"random:{'9' * 5000}"], 2),
+        (["paper", "run", "demo", "--search", "random:²"], 2),
         (["clean", "t.csv", "--candidates", "c", "--seed", NINES], 2),
         (["clean", "t.csv", "--candidates", "c", "--min-votes", NINES], 1),
         (["clean", "t.csv", "--candidates", "c", "--set", f"alpha={NINES}"], 1),
@@ -99,12 +99,14 @@ def test_commands_are_listed_in_the_order_of_use(run):
     lines = out.partition("Your own table:\n")[2].splitlines()
     names = [line.split()[0] for line in lines if line.startswith("  ")]
     assert names == [
-        "clean", "review", "audit", "fit", "predict", "data",
-        "reproduce", "tables", "figures", "report", "verify",
+        "clean", "review", "audit", "fit", "predict", "data", "paper",
     ]  # fmt: skip
     assert "..." not in out.partition("Your own table:\n")[2]  # no sentence is cut
     out = run("data", "--help")[1].partition("Commands:\n")[2]
     assert [line.split()[0] for line in out.splitlines()] == ["list", "fetch", "check"]
+    out = run("paper", "--help")[1].partition("Commands:\n")[2]
+    names = [line.split()[0] for line in out.splitlines()]
+    assert names == ["run", "tables", "figures", "report", "verify"]
 
 
 @pytest.mark.parametrize(
@@ -149,11 +151,6 @@ def test_commands_are_listed_in_the_order_of_use(run):
         ),
         ("predict", ["Reading the table", "Images", "Work", "Output"]),
         ("audit", ["True labels", "Columns", "Reading the table", "Output"]),
-        ("reproduce", ["Experiments", "Files", "Choice of parameters", "Work"]),
-        ("tables", ["Experiments", "Files"]),
-        ("figures", ["Experiments", "Files"]),
-        ("report", ["Experiments", "Files"]),
-        ("verify", ["Experiments", "Files"]),
     ],
 )
 def test_options_are_listed_in_sections(run, command, titles):

@@ -216,13 +216,13 @@ def results(spec):
 def test_the_results_are_never_overwritten_by_the_report(rejected, measured, way):
     """They were replaced by an HTML page, and the exit status was 0."""
     out = way(Path("out/results.sqlite"), Path("report.html"))
-    rejected("report", "mine.toml", "--output", out)
+    rejected("paper", "report", "mine.toml", "--out", out)
 
 
 @pytest.mark.parametrize("ending", ["-wal", "-shm", "-journal"])
 def test_the_sqlite_files_are_never_overwritten(run, results, ending):
     with Store(results):  # another process is at work
-        status, _, err = run("report", "mine.toml", "--output", f"{results}{ending}")
+        status, _, err = run("paper", "report", "mine.toml", "--out", f"{results}{ending}")
     assert status == 1
     assert "would overwrite an input file" in err
 
@@ -240,14 +240,14 @@ def test_the_results_are_never_overwritten_by_tables_and_figures(
     else:
         way(results, target)
     rejected(
-        *[command, "mine.toml", "--store", results, "--output", "folder"],
+        *["paper", command, "mine.toml", "--store", results, "--out", "folder"],
         why=f"{target} would overwrite an input file",
     )
 
 
 @every_way
 def test_the_experiment_file_is_never_overwritten(rejected, results, way):
-    rejected("report", "mine.toml", "--output", way(Path("mine.toml"), Path("report.html")))
+    rejected("paper", "report", "mine.toml", "--out", way(Path("mine.toml"), Path("report.html")))
 
 
 @pytest.mark.parametrize("command", ["tables", "figures"])
@@ -255,7 +255,7 @@ def test_two_experiments_do_not_write_the_same_files(rejected, results, command)
     """The second replaced the first."""
     Path("yours.toml").write_bytes(Path("mine.toml").read_bytes())
     why = "would be written twice"
-    rejected(command, "mine.toml", "yours.toml", "--output", "both", why=why)
+    rejected("paper", command, "mine.toml", "yours.toml", "--out", "both", why=why)
 
 
 @pytest.mark.slow

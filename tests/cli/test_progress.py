@@ -8,9 +8,9 @@ from rich.console import Console as RichConsole
 
 from ambilearn.cli.console import Console
 from ambilearn.cli.progress import DownloadBar, TaskBar
+from ambilearn.experiments.run import TimeLeft
 from ambilearn.experiments.store import Store
 from ambilearn.experiments.task import Result, Task
-from ambilearn.experiments.time_left import TimeLeft
 
 TASKS = [Task("iris", "PLKNN", run) for run in range(4)]
 

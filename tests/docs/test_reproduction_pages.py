@@ -1,4 +1,4 @@
-"""The tables on the pages of the reproduction are those that `ambilearn tables` wrote."""
+"""The tables on the pages of the reproduction are those that `ambilearn paper tables` wrote."""
 
 import csv
 import re

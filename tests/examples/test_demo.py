@@ -8,7 +8,7 @@ from examples_folder import load
 @pytest.mark.slow
 def test_the_demo_cleans_reviews_and_compares(tmp_path, capfd):
     options = ("--methods", "PL-CL,PL-KNN", "--runs", "1", "--jobs", "1")
-    load("demo").main(tmp_path, n_rows=80, reproduce_options=options)
+    load("demo").main(tmp_path, n_rows=80, run_options=options)
     output = " ".join("".join(capfd.readouterr()).split())
     for step in range(1, 5):
         assert f"Step {step} of 4" in output

@@ -1,24 +1,21 @@
-"""The runner, with killed and concurrent runners: real processes, real signals."""
+"""The runner, its workers and kills: real processes, real signals."""
 
 import os
-import re
 import signal
 import sqlite3
 import subprocess
 import sys
-from contextlib import closing
-from threading import Thread
+import threading
+from contextlib import closing, suppress
 
 import prepared
 import pytest
 from alike import assert_alike
 
-from ambilearn.experiments.claims import Claim, Claims
-from ambilearn.experiments.environment import environment
-from ambilearn.experiments.execute import execute
-from ambilearn.experiments.run import missing_tasks, run_tasks
+from ambilearn.experiments.run import TimeLeft, missing_tasks, on_processes, run_tasks
 from ambilearn.experiments.spec import parse_spec
-from ambilearn.experiments.store import Store
+from ambilearn.experiments.store import Store, StoreError
+from ambilearn.experiments.task import Result, Task
 
 SPEC = """
 title = "Runs"
@@ -77,7 +74,7 @@ def test_a_result_is_stored_before_it_is_reported(tmp_path):
         run_tasks(
             tasks_of(1),
             store,
-            on_result=lambda r: pytest.fail("not stored") if other.result(r.key) != r else None,
+            on_result=lambda r: pytest.fail("not stored") if other.results()[r.key] != r else None,
         )
 
 
@@ -98,56 +95,13 @@ def test_again_repeats_completed_tasks(tmp_path):
         assert run_tasks(tasks_of(1), store, again=True).done == 4
 
 
-def test_tasks_completed_by_another_runner_are_not_repeated(tmp_path):
-    path, tasks = tmp_path / "r.sqlite", tasks_of()
+def test_another_run_on_the_same_store_is_rejected(tmp_path):
+    path, tasks = tmp_path / "r.sqlite", tasks_of(1)
     with Store(path) as store, Store(path) as other:
-        told = []
-
-        def finish_the_rest(result):
-            told.append(result.key)
-            if len(told) == 1:  # the other runner does everything else
-                for task in tasks:
-                    if other.result(task.key) is None:
-                        other.save(execute(task), environment())
-
-        summary = run_tasks(tasks, store, on_result=finish_the_rest)
-        # All but the first, and what was already on its way to a worker.
-        assert 0 < len(tasks) - summary.elsewhere <= 3
-        assert sorted(told) == sorted(task.key for task in tasks)
-        assert (summary.done, summary.failed) == (len(tasks), 0)
-        assert len(store.results()) == len(tasks)
-
-
-def test_tasks_of_another_runner_are_not_executed(tmp_path):
-    """Two runners in two threads, the second of which begins in the midst of the first."""
-    path, tasks, summaries = tmp_path / "r.sqlite", tasks_of(), []
-
-    def run_elsewhere():
-        with Store(path) as other:
-            summaries.append(run_tasks(tasks, other))
-
-    thread = Thread(target=run_elsewhere)
-    with Store(path) as store:
-        began = []
-        first = lambda result: began or (began.append(result), thread.start())  # noqa: E731
-        summaries.append(run_tasks(tasks, store, on_result=first))
-        thread.join()
-        assert set(store.results()) == {task.key for task in tasks}
-    done, waited_for, seen_before = (
-        [getattr(summary, name) for summary in summaries]
-        for name in ("done", "elsewhere", "already_done")
-    )
-    # Everything is measured once, by one of the two.
-    assert sum(done) - sum(waited_for) == len(tasks)
-    assert [sum(each) for each in zip(done, seen_before, strict=True)] == [len(tasks)] * 2
-
-
-def test_tasks_of_a_killed_runner_are_claimed_again(tmp_path):
-    tasks = tasks_of(runs=1)
-    with Store(tmp_path / "r.sqlite") as store:
-        killed = Claims(store)  # never ended: its claims stay
-        assert {killed.take(task.key) for task in tasks} == {Claim.OURS}
-        assert run_tasks(tasks, store).done == len(tasks)
+        with store.only_writer(), pytest.raises(StoreError, match=r"Another run writes to .*wait"):
+            run_tasks(tasks, other)
+        assert other.results() == {}
+        assert run_tasks(tasks, other).done == len(tasks)
 
 
 @pytest.mark.slow
@@ -164,7 +118,8 @@ import sys
 from pathlib import Path
 from ambilearn.experiments.run import run_tasks
 from ambilearn.experiments.spec import parse_spec
-from ambilearn.experiments.store import Store
+from ambilearn.experiments.store import Store, StoreError
+from ambilearn.experiments.task import Result, Task
 
 if __name__ == "__main__":
     results = []
@@ -183,7 +138,7 @@ if __name__ == "__main__":
 
 def reproduce(spec, store, log):
     """A process that reproduces, and writes what it prints into a file."""
-    arguments = ["reproduce", spec, "--store", store, "--jobs", 1]
+    arguments = ["paper", "run", spec, "--store", store, "--jobs", 1]
     return prepared.start(arguments, {"stdin": os.devnull, "stdout": log, "stderr": log})
 
 
@@ -213,11 +168,15 @@ def test_killed_run_resumes_without_repetition(spec_file, tmp_path):
     )
     with first:
         said = first.stdout.readline()
+        rejected = reproduce(spec_file, store, tmp_path / "rejected")
+        rejected.join()
         if hasattr(os, "killpg"):  # the runner and its workers, as a power cut does
             os.killpg(first.pid, signal.SIGKILL)
         else:
             first.kill()
     assert said == "six results are stored\n"
+    assert rejected.exitcode == 1
+    assert "Another run writes to" in (tmp_path / "rejected").read_text("utf-8")
     survived = stored(store)
     assert len(survived) == 6 < len(tasks)
 
@@ -234,23 +193,149 @@ def test_killed_run_resumes_without_repetition(spec_file, tmp_path):
     assert_alike(contents(store), contents(tmp_path / "clean.sqlite"))
 
 
+# ---- processes
+
+
+def number(task):
+    return Result(task.key, {}, "done", details={"run": task.run, "process": os.getpid()})
+
+
+def die_on_three(task):
+    if task.run == 3:
+        os._exit(1)
+    return number(task)
+
+
+TASKS = [Task("iris", "PLKNN", run) for run in range(9)]
+
+
+@pytest.mark.slow
 @pytest.mark.heavy
-def test_two_runners_on_one_store_share_the_work(spec_file, tmp_path):
-    store = tmp_path / "r.sqlite"
-    logs = [tmp_path / "first", tmp_path / "second"]
-    runners = [reproduce(spec_file, store, log) for log in logs]
-    for runner in runners:
-        runner.join()
-    outputs = [log.read_text("utf-8") for log in logs]
-    assert [runner.exitcode for runner in runners] == [0, 0], outputs
-    tasks = tasks_of(runs=4)
-    assert set(stored(store)) == {task.key for task in tasks}
-    counts = [
-        re.search(r"(\d+) done, 0 failed(?:, (\d+) of them by another)?", text).groups(default="0")
-        for text in outputs
-    ]
-    assert sum(int(done) - int(elsewhere) for done, elsewhere in counts) == len(tasks), outputs
-    with closing(sqlite3.connect(store)) as connection:
-        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-        assert connection.execute("SELECT count(*) FROM environments").fetchone() == (1,)
-        assert connection.execute("SELECT count(*) FROM claims").fetchone() == (0,)
+def test_every_task_is_executed_once_in_other_processes():
+    results = list(on_processes(number, TASKS, jobs=2))
+    assert sorted(r.details["run"] for r in results) == list(range(9))
+    assert os.getpid() not in {r.details["process"] for r in results}
+
+
+@pytest.mark.heavy
+def test_killed_process_raises_and_results_are_kept():
+    results = []
+    with pytest.raises(
+        ChildProcessError, match=r"was killed, possibly by the system .* use fewer --jobs"
+    ):
+        results.extend(on_processes(die_on_three, TASKS, jobs=2))
+    assert list(on_processes(number, TASKS[:2], jobs=2))  # others can still be started
+
+
+def test_one_job_needs_no_other_process():
+    results = list(on_processes(number, TASKS, jobs=1))
+    assert {r.details["process"] for r in results} == {os.getpid()}
+
+
+def test_tasks_are_taken_only_when_they_are_due():
+    taken = []
+    stream = on_processes(number, (taken.append(t) or t for t in TASKS), jobs=1)
+    next(stream)
+    assert len(taken) < len(TASKS)
+    list(stream)
+    assert len(taken) == len(TASKS)
+
+
+# A parent of two workers that is killed when it has started a number of processes, before any of
+# them works, or on request.
+PARENT = """
+import os, signal, sys, threading
+from multiprocessing.process import BaseProcess
+from ambilearn.experiments.run import on_processes
+
+start, started = BaseProcess.start, []
+
+def start_and_die(process):
+    start(process)
+    started.append(process)
+    if len(started) == int(sys.argv[1]):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+BaseProcess.start = start_and_die
+
+def tell_and_wait(task):
+    print("at work", flush=True)
+    threading.Event().wait()
+
+list(on_processes(tell_and_wait, range(2), 2))
+"""
+
+
+@pytest.mark.heavy
+@pytest.mark.skipif(os.name == "nt", reason="processes keep a parent's number on Windows")
+@pytest.mark.parametrize("moment", [1, 2, "at work"])
+def test_workers_end_with_a_killed_parent(moment):
+    """Those of a parent that was killed before they could ask for its number stayed for minutes."""
+    parent = subprocess.Popen(
+        [sys.executable, "-c", PARENT, str(moment).replace("at work", "0")],
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        if moment == "at work":
+            assert [parent.stdout.readline() for _ in range(2)] == ["at work\n"] * 2
+            parent.kill()
+        assert parent.wait() == -signal.SIGKILL
+        # The output ends when the last process that could write to it has ended.
+        reader = threading.Thread(target=parent.stdout.read, daemon=True)
+        reader.start()
+        reader.join(timeout=120)  # a worker looks every second, and the machine may be busy
+        assert not reader.is_alive()
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(parent.pid, signal.SIGKILL)
+
+
+# ---- expected time
+
+
+SLOW = [Task("digits", "PLCL", run) for run in range(4)]
+FAST = [Task("iris", "PLKNN", run) for run in range(4)]
+
+
+@pytest.fixture
+def store(tmp_path):
+    with Store(tmp_path / "r.sqlite") as store:
+        yield store
+
+
+def ended(task, seconds):
+    return Result(task.key, task.definition, "done", seconds=seconds)
+
+
+def test_the_time_is_unknown_before_the_first_result(store):
+    left = TimeLeft(SLOW, store, jobs=1)
+    assert left.seconds() is None
+
+
+def test_each_kind_of_task_has_its_own_time(store):
+    left = TimeLeft(SLOW + FAST, store, jobs=1)
+    left.note(ended(FAST[0], 1.0))
+    left.note(ended(SLOW[0], 99.0))
+    left.note(ended(SLOW[1], 101.0))
+    assert left.seconds() == pytest.approx(3 * 1.0 + 2 * 100.0)
+
+
+def test_unknown_kinds_have_the_mean_time(store):
+    left = TimeLeft(SLOW + FAST, store, jobs=1)
+    left.note(ended(FAST[0], 2.0))
+    assert left.seconds() == pytest.approx(3 * 2.0 + 4 * 2.0)
+
+
+def test_earlier_runs_and_several_jobs_count(store):
+    store.save(ended(SLOW[0], 10.0), {})
+    left = TimeLeft(SLOW[1:], store, jobs=2)
+    assert left.seconds() == pytest.approx(3 * 10.0 / 2)
+
+
+def test_no_tasks_are_missing_when_all_are_done(store):
+    left = TimeLeft(FAST, store, jobs=1)
+    for task in FAST:
+        left.note(ended(task, 5.0))
+    assert left.seconds() == 0

@@ -7,7 +7,6 @@ from core_methods import CORE_METHODS
 
 from ambilearn import PLCL
 from ambilearn.datasets.registry import registry
-from ambilearn.experiments.seeds import derive_seed
 from ambilearn.experiments.spec import (
     PAPER,
     SpecError,
@@ -15,7 +14,7 @@ from ambilearn.experiments.spec import (
     parse_spec,
     spec_names,
 )
-from ambilearn.experiments.task import default_params
+from ambilearn.experiments.task import default_params, derive_seed
 from ambilearn.registry import METHODS
 
 OTHERS = ("demo", "oracle", "oracle-controlled", "stacking", "stacking-controlled")

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from made_up import fill
 
+from ambilearn.experiments.choose import parse_search
 from ambilearn.experiments.published import published_cells
 from ambilearn.experiments.results import ExperimentResults
-from ambilearn.experiments.search import parse_search
 from ambilearn.experiments.spec import load_spec
 from ambilearn.experiments.stats import compare, holm
 from ambilearn.experiments.store import Store

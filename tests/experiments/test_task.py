@@ -1,7 +1,11 @@
+import os
+import subprocess
+import sys
+
 import pytest
 from core_methods import CORE_METHODS
 
-from ambilearn.experiments.task import Task, default_params
+from ambilearn.experiments.task import Task, default_params, derive_seed, digest
 from ambilearn.registry import find_method
 
 
@@ -71,3 +75,37 @@ def test_unknown_methods_and_parameters_are_rejected(task):
 def test_every_method_has_a_plain_definition(name):
     for value in default_params(name).values():
         assert isinstance(value, (str, int, float, bool, type(None)))
+
+
+def test_seeds_depend_on_every_name_and_on_their_order():
+    seeds = {
+        derive_seed("split", "lost", 0),
+        derive_seed("split", "lost", 1),
+        derive_seed("split", "iris", 0),
+        derive_seed("candidates", "lost", 0),
+        derive_seed("lost", "split", 0),
+        derive_seed("split", "lost", "0"),
+        derive_seed("split", "lost"),
+    }
+    assert len(seeds) == 7
+
+
+def test_seeds_are_the_same_in_another_process():
+    code = (
+        "from ambilearn.experiments.task import derive_seed\nprint(derive_seed('a', {'p': 0.1}, 3))"
+    )
+    other = os.environ | {"PYTHONHASHSEED": "1"}
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, env=other)
+    assert int(ran.stdout) == derive_seed("a", {"p": 0.1}, 3)
+
+
+def test_the_order_of_a_dictionary_does_not_matter():
+    assert digest({"a": 1, "b": [2, None]}) == digest({"b": [2, None], "a": 1})
+    assert digest({"a": 1}) != digest({"a": 1.5})
+
+
+def test_values_without_canonical_json_are_rejected():
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        digest({"a": float("nan")})
+    with pytest.raises(TypeError):
+        digest({"a": {1, 2}})

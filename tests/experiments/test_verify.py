@@ -1,8 +1,8 @@
 import pytest
 from made_up import fill
 
+from ambilearn.experiments.choose import parse_search
 from ambilearn.experiments.results import ExperimentResults
-from ambilearn.experiments.search import parse_search
 from ambilearn.experiments.spec import load_spec
 from ambilearn.experiments.store import Store
 from ambilearn.experiments.verify import Check, checks, verification_table

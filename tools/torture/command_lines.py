@@ -12,15 +12,15 @@ from torture.samples import write_samples
 from torture.target import Target
 
 COMMANDS = (
-    "clean", "fit", "predict", "review", "tables", "verify", "report", "data list", "data check",
-    "data fetch",
+    "clean", "fit", "predict", "review", "data list", "data check", "data fetch",
+    "paper tables", "paper verify", "paper report",
 )  # fmt: skip
 FILES = ("table.csv", "people.model", "mine.toml", "store.sqlite", "-", "nowhere.csv", ".", "",
          "out.csv", "out.parquet", "out.jsonl", "out.model", "out.html", "link.csv")  # fmt: skip
 OPTIONS = (
     "--candidates", "--sep", "--min-votes", "--fallback", "--corrections", "--label", "--exclude",
     "--features", "--categorical", "--format", "--delimiter", "--method", "--set", "--n-landmarks",
-    "--seed", "--prefix", "--out", "--store", "--output", "--item", "--annotator", "--answer",
+    "--seed", "--prefix", "--out", "--store", "--item", "--annotator", "--answer",
     "--features-from", "--annotators-out", "--no-answer", "--image", "--runs", "--scaling",
     "--data-home", "--image-folder",
 )  # fmt: skip
@@ -51,7 +51,7 @@ command_line_cases = st.tuples(
 ).map(lambda parts: [*parts[0], *parts[1], *(word for option in parts[2] for word in option)])
 
 SAMPLES = ("table.csv", "people.model", "mine.toml", "store.sqlite")
-OUTPUT_OPTIONS = ("--out", "--annotators-out", "--output", "--store")
+OUTPUT_OPTIONS = ("--out", "--annotators-out", "--store")
 
 
 def check_command_line(case: list[str], folder: Path) -> bool:

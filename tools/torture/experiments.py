@@ -36,7 +36,7 @@ def check_spec(case: dict[str, Any], folder: Path) -> bool:
     else:
         spec.write_text(to_toml(edit_json(tomllib.loads(SPEC), case["edits"])), "utf-8")
     store.write_bytes(store_bytes())
-    ended = run_command("tables", spec, "--store", store, *["--quick"] * case["quick"])
+    ended = run_command("paper", "tables", spec, "--store", store, *["--quick"] * case["quick"])
     check_canary()
     return ended.done
 
@@ -74,7 +74,7 @@ store_cases = st.fixed_dictionaries(
              "PRAGMA user_version = 7", "CREATE VIEW v AS SELECT * FROM results"]
         ),
         "edits": st.just([]) | byte_edits,
-        "command": st.sampled_from(["tables", "tables", "verify", "reproduce"]),
+        "command": st.sampled_from(["tables", "tables", "verify", "run"]),
     }
 )  # fmt: skip
 
@@ -97,8 +97,8 @@ def check_store(case: dict[str, Any], folder: Path) -> bool:
         connection.execute("PRAGMA journal_mode = DELETE")
     if case["edits"]:
         store.write_bytes(edit_bytes(store.read_bytes(), case["edits"]))
-    options = ["--jobs", 1] if case["command"] == "reproduce" else []
-    ended = run_command(case["command"], spec, "--store", store, *options)
+    options = ["--jobs", 1] if case["command"] == "run" else []
+    ended = run_command("paper", case["command"], spec, "--store", store, *options)
     check_canary()
     return ended.done
 

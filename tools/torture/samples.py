@@ -101,7 +101,7 @@ def store_bytes() -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         spec, store = Path(folder, "mine.toml"), Path(folder, "store.sqlite")
         spec.write_text(SPEC)
-        ended = run_command("reproduce", spec, "--jobs", 1, "--store", store)
+        ended = run_command("paper", "run", spec, "--jobs", 1, "--store", store)
         assert ended.done, ended
         assert not list(Path(folder).glob("*-wal")), "the store was not closed"
         return store.read_bytes()

@@ -23,8 +23,8 @@ STREAM_COMMANDS = {
     "clean from stdin": ("clean", "-", *LEARN[1:], "--out", "out.csv"),
     "fit": COMMANDS["fit"],
     "list": ("data", "list"),
-    "tables": ("tables", "mine.toml", "--store", "store.sqlite"),
-    "reproduce": COMMANDS["reproduce"],
+    "tables": ("paper", "tables", "mine.toml", "--store", "store.sqlite"),
+    "run": COMMANDS["run"],
     "help": ("--help",),
     "version": ("--version",),
     "mistake": ("clean", "nowhere.csv", "--candidates", "names"),
@@ -42,8 +42,8 @@ def draw_streams(random: Random, number: int) -> dict[str, Any]:
 def check_streams(case: dict[str, Any], folder: Path) -> bool:
     """With bad streams a command succeeds, or fails without a traceback."""
     prepare("clean", folder)
-    if case["command"] in ("tables", "reproduce"):
-        prepare("reproduce", folder, done=5)
+    if case["command"] in ("tables", "run"):
+        prepare("run", folder, done=5)
     redirects = " ".join(STREAMS[name][case[name]] for name in STREAMS)
     command = [sys.executable, "-m", "ambilearn", *STREAM_COMMANDS[case["command"]]]
     script = f'"$@" {redirects}; echo $? > status'

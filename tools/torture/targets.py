@@ -13,7 +13,6 @@ _MODULES = (
     "models",
     "mat_files",
     "experiments",
-    "schemas",
     "command_lines",
     "damage",
     "kills",

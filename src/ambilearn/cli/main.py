@@ -11,9 +11,9 @@ from ambilearn.cli.audit import audit
 from ambilearn.cli.clean import clean
 from ambilearn.cli.data import data
 from ambilearn.cli.errors import DEBUG, EXPECTED, describe_error
-from ambilearn.cli.experiments import COMMANDS
 from ambilearn.cli.fit import fit
 from ambilearn.cli.help_sections import SectionedGroup
+from ambilearn.cli.paper import paper
 from ambilearn.cli.predict import predict
 from ambilearn.cli.review import review
 
@@ -51,10 +51,10 @@ def main() -> None:
     """Learn from ambiguous labels: each training row has several candidate labels; one is correct.
 
     To start, use your own table (`ambilearn clean TABLE --candidates COLUMN`), list the data sets
-    (`ambilearn data list`), or run a short experiment (`ambilearn reproduce demo --quick`).
+    (`ambilearn data list`), or run a short experiment (`ambilearn paper run demo --quick`).
     """
 
 
 main.add_section("Your own table", clean, review, audit, fit, predict)
 main.add_section("Data sets", data)
-main.add_section("The paper's experiments", *COMMANDS)
+main.add_section("The paper's experiments", paper)

@@ -10,8 +10,8 @@ from ambilearn._utils.text import format_duration
 
 if TYPE_CHECKING:
     from ambilearn.cli.console import Console
+    from ambilearn.experiments.run import TimeLeft
     from ambilearn.experiments.task import Result
-    from ambilearn.experiments.time_left import TimeLeft
 
 
 class TaskBar:

@@ -1,7 +1,12 @@
-"""Execution of one task. All back ends call the same function."""
+"""Execution of one task, and the environment of its result: versions, commit, machine."""
 
+import platform
+import subprocess
 import traceback
 import warnings
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -10,6 +15,8 @@ from threadpoolctl import threadpool_limits
 from ambilearn.experiments.scores import score_model
 from ambilearn.experiments.splits import make_split
 from ambilearn.experiments.task import Result, Task
+
+_PACKAGES = ("ambilearn", "numpy", "scipy", "scikit-learn", "joblib")
 
 
 def execute(task: Task, data_home: str | None = None) -> Result:
@@ -38,7 +45,7 @@ def execute(task: Task, data_home: str | None = None) -> Result:
 def _fit_and_measure(task: Task, data_home: str | None) -> tuple[dict[str, float], dict[str, Any]]:
     split = make_split(task, data_home)
     if task.select == "oracle":
-        from ambilearn.experiments.oracle import try_points
+        from ambilearn.experiments.choose import try_points
 
         return try_points(task, split)
     model = task.estimator()
@@ -55,3 +62,41 @@ def _fit_and_measure(task: Task, data_home: str | None) -> tuple[dict[str, float
     if getattr(model, "objective_", None) is not None:
         details["objective"] = [float(value) for value in model.objective_]
     return score_model(model, split), details
+
+
+@cache
+def environment() -> dict[str, Any]:
+    """Versions of Python and packages, commit of this code, and host."""
+    return {
+        "python": platform.python_version(),
+        "versions": {name: found for name in _PACKAGES if (found := _version(name))},
+        "commit": _commit(),
+        "host": platform.node(),
+        "machine": f"{platform.system()} {platform.machine()}",
+    }
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _commit() -> str | None:
+    """Commit of the checkout of this file, with ``+`` if the code has uncommitted changes.
+
+    None for an installed copy, even inside the checkout of another project.
+    """
+    package = Path(__file__).resolve().parents[1]
+
+    def git(*arguments: str) -> str:
+        command = ["git", "-C", str(package), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+    try:
+        if not git("ls-files", "__init__.py"):
+            return None
+        return git("rev-parse", "--short=12", "HEAD") + "+" * bool(git("status", "-s", "."))
+    except (OSError, subprocess.CalledProcessError):
+        return None

@@ -8,7 +8,7 @@ from typing import Any
 
 from ambilearn._utils.optional import requires_extra
 from ambilearn._utils.text import format_duration
-from ambilearn.experiments.environment import environment
+from ambilearn.experiments.execute import environment
 from ambilearn.experiments.figures import build_figures
 from ambilearn.experiments.results import ExperimentResults
 from ambilearn.experiments.store import Store

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ambilearn.experiments.oracle import choose_for_all_runs
+from ambilearn.experiments.choose import choose_for_all_runs
 from ambilearn.experiments.spec import Setting, Spec, Variant
 from ambilearn.experiments.store import Store
 from ambilearn.experiments.task import READINGS, Result

@@ -1,14 +1,14 @@
 """The runner: executes the tasks that are not in the store and saves their results."""
 
 import os
+import threading
+import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from ambilearn.experiments.backends import on_cluster, on_processes
-from ambilearn.experiments.claims import Claim, Claims
-from ambilearn.experiments.environment import environment
-from ambilearn.experiments.execute import execute
+from ambilearn.experiments.execute import environment, execute
 from ambilearn.experiments.store import Store
 from ambilearn.experiments.task import Result, Task
 
@@ -23,14 +23,11 @@ class RunSummary:
         Tasks that had a result before the run.
     done, failed : int
         Tasks that ended during the run, by status.
-    elsewhere : int
-        Tasks among these that another runner on the same store executed.
     """
 
     already_done: int
     done: int
     failed: int
-    elsewhere: int = 0
 
 
 def missing_tasks(tasks: Iterable[Task], store: Store, *, again: bool = False) -> list[Task]:
@@ -45,73 +42,99 @@ def run_tasks(
     store: Store,
     *,
     jobs: int = 1,
-    cluster: str | None = None,
     data_home: str | os.PathLike[str] | None = None,
     again: bool = False,
-    on_result: Callable[[Result], None] = lambda result: None,
-    on_wait: Callable[[str], None] = lambda text: None,
+    on_result: Callable[[Result], object] = lambda result: None,
 ) -> RunSummary:
     """Execute the tasks that are not in the store, and save each result as soon as it is done.
 
-    If it is killed, only the running tasks are lost; call it again to continue. Several runners on
-    one store share the work: each executes tasks that no other runner has claimed, and waits for
-    the others at the end. Only this process writes to the store; workers send their results here.
+    If it is killed, only the running tasks are lost; call it again to continue. Only one run writes
+    to a store at a time: another one raises StoreError.
 
-    -1 jobs are one per core. ``cluster`` is the address of a Dask scheduler to use instead, or
-    ``"local"`` to start one on this machine. The folder ``data_home`` is the same on all machines.
-    ``again`` repeats tasks that are done. ``on_result`` is called with each result after it is
-    saved, including those of other runners; ``on_wait`` with a status message before waiting for
-    another runner.
+    -1 jobs are one per core. ``again`` repeats tasks that are done. ``on_result`` is called with
+    each result after it is saved.
     """
     tasks = list({task.key: task for task in tasks}.values())
-    missing = missing_tasks(tasks, store, again=again)
-
     function = partial(execute, data_home=None if data_home is None else str(data_home))
-    counts = {"done": 0, "failed": 0}
-
-    def note(result: Result) -> None:
-        counts[result.status] += 1
-        on_result(result)
-
-    def note_others(keys: list[str]) -> None:
-        while keys:
-            if (result := store.result(keys.pop())) is not None:
-                elsewhere.append(result.key)
-                note(result)
-
-    elsewhere: list[str] = []
-    with Claims(store) as claims:
-        waiting = missing
-        while waiting:
-            shared = _SharedTasks(waiting, claims)
-            if cluster is None:
-                results = on_processes(function, shared, jobs)
-            else:
-                results = on_cluster(function, shared, cluster, jobs)
-            for result in results:
-                store.save(result, environment())
-                note(result)
-                note_others(shared.settled)
-            note_others(shared.settled)
-            waiting = shared.of_others
-            claims.wait_for_others([task.key for task in waiting], on_wait)
-    return RunSummary(len(tasks) - len(missing), **counts, elsewhere=len(elsewhere))
+    counts = Counter({"done": 0, "failed": 0})
+    with store.only_writer():
+        missing = missing_tasks(tasks, store, again=again)
+        for result in on_processes(function, missing, jobs):
+            store.save(result, environment())
+            counts[result.status] += 1
+            on_result(result)
+    return RunSummary(len(tasks) - len(missing), **counts)
 
 
-class _SharedTasks:
-    """Iterator over the tasks that this runner can claim; collects the other tasks."""
+def on_processes(
+    function: Callable[[Task], Result], tasks: Iterable[Task], jobs: int
+) -> Iterator[Result]:
+    """Execute tasks on processes of this machine; yields the results as they are done.
 
-    def __init__(self, tasks: Iterable[Task], claims: Claims) -> None:
-        self._tasks, self._claims = tasks, claims
-        self.of_others: list[Task] = []
-        self.settled: list[str] = []
+    A task is taken when a process is nearly free, not before. Raises ChildProcessError if the
+    system killed a process.
+    """
+    from concurrent.futures.process import BrokenProcessPool
 
-    def __iter__(self) -> Iterator[Task]:
-        for task in self._tasks:
-            claim = self._claims.take(task.key)
-            if claim is Claim.OURS:
-                yield task
-            elif claim is Claim.OTHERS:
-                self.of_others.append(task)
-            else:
-                self.settled.append(task.key)
+    from joblib import Parallel, delayed
+
+    # No batches: a batch returns its first result only when its last task is done.
+    pool = Parallel(
+        n_jobs=jobs,
+        return_as="generator_unordered",
+        batch_size=1,
+        pre_dispatch="2*n_jobs",
+        initializer=_end_with_parent,
+        initargs=(os.getpid(),),
+    )
+    try:
+        yield from pool(delayed(function)(task) for task in tasks)
+    except BrokenProcessPool as error:  # base class of joblib's exception
+        raise ChildProcessError(
+            "A worker process was killed, possibly by the system because memory ran out: use fewer "
+            "--jobs."
+        ) from error
+
+
+def _end_with_parent(parent: int) -> None:
+    """End this worker when its parent has ended; otherwise it would wait for work for minutes.
+
+    The parent passes its process id because it can end before the worker starts.
+    """
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+class TimeLeft:
+    """Expected time of the remaining tasks, from the mean time of tasks of the same kind.
+
+    A kind is (data, method, select). Tasks of one kind take about the same time, but kinds differ
+    by a factor of a hundred, so the fraction of completed tasks would be misleading. Earlier
+    results in the store provide times before the first task ends.
+    """
+
+    def __init__(self, tasks: Iterable[Task], store: Store, jobs: int) -> None:
+        self._left = Counter((task.data, task.method, task.select) for task in tasks)
+        self._sums = {kind: [mean * n, n] for kind, (mean, n) in store.mean_seconds().items()}
+        self._jobs = max(1, jobs)
+
+    def note(self, result: Result) -> None:
+        """Record the end of a task."""
+        kind = (result.task["data"], result.task["method"], result.task["select"])
+        self._left[kind] -= 1
+        total = self._sums.setdefault(kind, [0.0, 0])
+        total[0] += result.seconds
+        total[1] += 1
+
+    def seconds(self) -> float | None:
+        """Expected seconds; None before any task has ended."""
+        if not self._sums:
+            return None
+        means = {kind: total / n for kind, (total, n) in self._sums.items()}
+        typical = sum(means.values()) / len(means)
+        return sum(n * means.get(kind, typical) for kind, n in self._left.items()) / self._jobs

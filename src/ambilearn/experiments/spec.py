@@ -8,10 +8,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ambilearn.experiments.search import DEFAULT_SEARCH, parse_search
-from ambilearn.experiments.seeds import derive_seed
+from ambilearn.experiments.choose import DEFAULT_SEARCH, parse_search
 from ambilearn.experiments.spec_form import check_form
-from ambilearn.experiments.task import SELECTIONS, Task, check_params
+from ambilearn.experiments.task import SELECTIONS, Task, check_params, derive_seed
 from ambilearn.registry import find_method
 
 # The paper's experiments, in its order.

@@ -10,8 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 from ambilearn.candidates import CandidateSets
 from ambilearn.datasets import Dataset, load_dataset, make_candidates
-from ambilearn.experiments.seeds import derive_seed
-from ambilearn.experiments.task import Task
+from ambilearn.experiments.task import Task, derive_seed
 
 
 class Split(NamedTuple):

@@ -1,26 +1,32 @@
-"""Result store in one SQLite file, safe for killed processes and concurrent runners."""
+"""Results of tasks in one SQLite file; a result survives if the process is killed."""
 
 import json
+import os
 import sqlite3
-import threading
-from collections import Counter
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from statistics import fmean
-from typing import Any, NamedTuple
 
-from ambilearn.experiments.seeds import digest
-from ambilearn.experiments.store_file import StoreError, describe_error, open_store_file
 from ambilearn.experiments.task import Result
 
-_READ = """
-SELECT key, status, seconds, task, scores, details, error, content, finished, digest
-FROM results LEFT JOIN environments ON environment = id LEFT JOIN digests USING (key)
+# The version is written each time, which fails at once if the file cannot be written.
+_SCHEMA = """
+BEGIN IMMEDIATE;
+PRAGMA user_version = 1;
+CREATE TABLE IF NOT EXISTS environments (id INTEGER PRIMARY KEY, content TEXT NOT NULL UNIQUE);
+CREATE TABLE IF NOT EXISTS results (
+    key TEXT PRIMARY KEY,
+    data TEXT NOT NULL, method TEXT NOT NULL, run INTEGER NOT NULL, "select" TEXT NOT NULL,
+    status TEXT NOT NULL CHECK (status IN ('done', 'failed')),
+    seconds REAL NOT NULL,
+    task TEXT NOT NULL, scores TEXT NOT NULL, details TEXT NOT NULL, error TEXT NOT NULL,
+    environment INTEGER NOT NULL REFERENCES environments, finished TEXT NOT NULL
+) WITHOUT ROWID;
+COMMIT;
 """
 
-# A result is never replaced by a failure of the same task in another runner.
+# A result is never replaced by a failure of the same task.
 _SAVE = """
 INSERT INTO results VALUES (
     :key, :data, :method, :run, :select, :status, :seconds, :task, :scores, :details, :error,
@@ -33,149 +39,158 @@ ON CONFLICT (key) DO UPDATE SET
 WHERE excluded.status = 'done' OR results.status = 'failed'
 """
 
+_BUSY_TIMEOUT = 60.0  # seconds to wait for another process that writes
 
-class _Row(NamedTuple):
-    """A row of a stored result."""
+# Primary error codes of SQLite, and what to do.
+_ADVICE = dict.fromkeys(
+    (sqlite3.SQLITE_CORRUPT,),
+    "Restore a copy, or move the file away and run again; `sqlite3 OLD .recover | sqlite3 NEW` "
+    "recovers readable data.",
+)
+_ADVICE |= dict.fromkeys(
+    (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR), "Check free disk space and file size limits."
+)
+_ADVICE |= dict.fromkeys(
+    (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN),
+    "Make the file and its folder writable, or copy it to another folder and pass the copy to "
+    "--store.",
+)
 
-    key: str
-    status: str
-    seconds: float
-    task: str
-    scores: str
-    details: str
-    error: str
-    content: str
-    finished: str
-    digest: str | None = None
 
-    def compute_digest(self) -> str:
-        return digest(list(self._replace(digest=None))).hex()
-
-    def parse(self) -> Result | None:
-        """The result; None if the row is damaged."""
-        try:
-            task, scores, details = map(json.loads, (self.task, self.scores, self.details))
-            # Earlier versions wrote no digests; their key is the digest of the task.
-            written = digest(task).hex() if self.digest is None else self.digest
-            found = self.key if self.digest is None else self.compute_digest()
-        except (ValueError, TypeError):  # not JSON, or not text
-            return None
-        if written != found:
-            return None
-        return Result(self.key, task, self.status, scores, details, self.error, self.seconds)
+class StoreError(OSError):
+    """A file is not a result store, is damaged, or cannot be read or written."""
 
 
 class Store:
     """Results of tasks by key, in an SQLite file.
 
-    Every result is one transaction of a write-ahead log: if a process is killed, all earlier
-    results are complete, and other processes can read and write at the same time. Damaged results
-    are treated as missing. Without ``create``, a missing file raises FileNotFoundError, and a
-    read-only file can be opened. Every method raises StoreError if the file cannot be read or
-    written.
+    Every result is one transaction: if the process is killed, all earlier results are complete.
+    Other processes can read at the same time. A result that cannot be parsed counts as missing.
+    Without ``create``, a missing file raises FileNotFoundError, and a read-only file can be opened.
+    Every method raises StoreError if the file cannot be read or written.
     """
 
     def __init__(self, path: str | Path, *, create: bool = True) -> None:
         self.path = Path(path)
         if not create and not self.path.is_file():
             raise FileNotFoundError(
-                f"There is no result store {self.path}: run `ambilearn reproduce` first, or pass "
+                f"There is no result store {self.path}: run `ambilearn paper run` first, or pass "
                 "the file with --store."
             )
         if create:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-        # joblib gets the next task in another thread, which must not interfere with a save.
-        self._lock = threading.RLock()
-        with self._guarded():
-            self._connection = open_store_file(self.path, read_only=not create)
-        # Damaged text can be read; its digest reveals the damage.
-        self._connection.text_factory = lambda text: text.decode("utf-8", "replace")
-
-    @contextmanager
-    def _guarded(self) -> Iterator[None]:
-        """Lock the connection, and convert SQLite errors to errors with advice."""
-        with self._lock:
+        with self._advise():
+            self._connection = sqlite3.connect(
+                f"{self.path.absolute().as_uri()}?mode={'rwc' if create else 'rw'}",
+                uri=True,
+                timeout=_BUSY_TIMEOUT,
+                isolation_level=None,
+            )
             try:
-                yield
-            except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter: a damaged schema
-                raise StoreError(f"{self.path} {describe_error(error)}") from error
-
-    @contextmanager
-    def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Connection whose changes are committed when the block ends, or rolled back."""
-        with self._guarded():
-            # Lock for writing immediately: a later upgrade would not wait for another writer.
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield self._connection
-                self._connection.execute("COMMIT")
+                self._check_and_create(create)
             except BaseException:
-                if self._connection.in_transaction:  # False if a full disk ended the transaction
-                    self._connection.execute("ROLLBACK")
+                self._connection.close()
                 raise
 
-    def save(self, result: Result, environment: dict[str, Any]) -> None:
-        """Save a result with its environment, and delete the claim of its task."""
-        row = _Row(
-            key=result.key,
-            status=result.status,
-            seconds=result.seconds,
-            task=json.dumps(result.task),
-            scores=json.dumps(result.scores),
-            details=json.dumps(result.details),
-            error=result.error.encode("utf-8", "replace").decode(),  # lone surrogates in paths
-            content=json.dumps(environment, sort_keys=True),
-            finished=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        )
-        values = row._replace(digest=row.compute_digest())._asdict()
-        values |= {name: result.task[name] for name in ("data", "method", "run", "select")}
-        with self.transaction() as connection:
-            connection.execute(
-                "INSERT OR IGNORE INTO environments (content) VALUES (:content)", values
+    def _check_and_create(self, create: bool) -> None:
+        query = "SELECT name FROM sqlite_master WHERE type = 'table'"
+        tables = {name for (name,) in self._connection.execute(query)}
+        if tables and not {"results", "environments"} <= tables:
+            raise StoreError(
+                f"{self.path} is another database (it has the table {min(tables)!r}), not a result "
+                "store, and was not changed. Pass another --store."
             )
-            if connection.execute(_SAVE, values).rowcount:
-                connection.execute("INSERT OR REPLACE INTO digests VALUES (:key, :digest)", values)
-            connection.execute("DELETE FROM claims WHERE key = :key", values)
+        ((found, *_),) = self._connection.execute("PRAGMA integrity_check(1)")
+        if found != "ok":
+            error = sqlite3.DatabaseError(" ".join(found.split()))
+            error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+            raise error
+        if create:
+            self._connection.executescript(_SCHEMA)
 
-    def _rows(self, key: str | None = None) -> Iterator[tuple[_Row, Result | None]]:
-        """All rows, or the row of one key, each with its result; None if the row is damaged."""
-        query, values = (_READ, []) if key is None else (f"{_READ} WHERE key = ?", [key])
-        with self._guarded():
-            found = self._connection.execute(query, values).fetchall()
-        return ((row, row.parse()) for row in map(_Row._make, found))
+    @contextmanager
+    def _advise(self) -> Iterator[None]:
+        """Convert errors of SQLite to errors with advice."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            # The higher bits of the code have the details.
+            code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+            fault = "is damaged" if code == sqlite3.SQLITE_CORRUPT else "cannot be used"
+            advice = _ADVICE.get(code, "Pass another --store.")
+            raise StoreError(f"{self.path} {fault} ({error}). {advice}") from error
+
+    @contextmanager
+    def only_writer(self) -> Iterator[None]:
+        """Reject other runs on this store, also of other processes, until the block ends.
+
+        The lock is SQLite's, on a second file; the system releases it if the process is killed.
+        """
+        lock_file = f"{os.path.realpath(self.path)}-lock"
+        with self._advise(), closing(sqlite3.connect(lock_file, 0, isolation_level=None)) as lock:
+            try:
+                lock.execute("BEGIN EXCLUSIVE")
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+                    raise
+                raise StoreError(
+                    f"Another run writes to {self.path}: wait until it has ended, or pass another "
+                    "--store."
+                ) from error
+            yield
+
+    def save(self, result: Result, environment: Mapping[str, object]) -> None:
+        """Save a result with its environment."""
+        values = {name: result.task[name] for name in ("data", "method", "run", "select")}
+        values |= {
+            "key": result.key,
+            "status": result.status,
+            "seconds": result.seconds,
+            "task": json.dumps(result.task),
+            "scores": json.dumps(result.scores),
+            "details": json.dumps(result.details),
+            "error": result.error.encode("utf-8", "replace").decode(),  # lone surrogates in paths
+            "content": json.dumps(environment, sort_keys=True),
+            "finished": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        }
+        with self._advise():
+            self._connection.execute("BEGIN IMMEDIATE")
+            with self._connection:  # commits, or rolls back
+                self._connection.execute(
+                    "INSERT OR IGNORE INTO environments (content) VALUES (:content)", values
+                )
+                self._connection.execute(_SAVE, values)
+
+    def _rows(self, query: str) -> list[tuple[str, ...]]:
+        with self._advise():
+            return self._connection.execute(query).fetchall()
 
     def results(self, keys: Iterable[str] | None = None) -> dict[str, Result]:
         """Results by key, of the given tasks or all."""
-        found = {row.key: result for row, result in self._rows() if result is not None}
+        found = {}
+        for key, status, error, seconds, *texts in self._rows(
+            "SELECT key, status, error, seconds, task, scores, details FROM results"
+        ):
+            with suppress(ValueError, TypeError):  # not JSON, or not text
+                task, scores, details = map(json.loads, texts)
+                found[key] = Result(key, task, status, scores, details, error, float(seconds))
         return found if keys is None else {key: found[key] for key in keys if key in found}
 
-    def result(self, key: str) -> Result | None:
-        """Result of one task; None if there is none."""
-        return next((result for _, result in self._rows(key)), None)
-
-    def n_damaged(self) -> int:
-        """Number of damaged results."""
-        return sum(result is None for _, result in self._rows())
-
-    def versions(self, key: str | None = None) -> dict[str, tuple[str, float]]:
-        """Time stamps by key, of all results or one, which identify a result among its versions."""
-        return {row.key: (row.finished, row.seconds) for row, result in self._rows(key) if result}
-
-    def environments(self) -> list[tuple[dict[str, Any], int]]:
+    def environments(self) -> list[tuple[dict[str, object], int]]:
         """Environments of the results, latest first, with the number of results."""
-        sound = sorted((row.finished, row.content) for row, result in self._rows() if result)
-        latest = dict.fromkeys(content for _, content in reversed(sound))
-        counts = Counter(content for _, content in sound)
-        return [(json.loads(content), counts[content]) for content in latest]
+        rows = self._rows(
+            "SELECT content, count(*) FROM results JOIN environments ON environment = id "
+            "GROUP BY id ORDER BY max(finished) DESC, id DESC"
+        )
+        return [(json.loads(content), int(count)) for content, count in rows]
 
     def mean_seconds(self) -> dict[tuple[str, str, str], tuple[float, int]]:
         """Mean time and number of results of every (data, method, select)."""
-        times: dict[tuple[str, str, str], list[float]] = {}
-        for result in self.results().values():
-            if result.status == "done":
-                kind = (result.task["data"], result.task["method"], result.task["select"])
-                times.setdefault(kind, []).append(result.seconds)
-        return {kind: (fmean(seconds), len(seconds)) for kind, seconds in times.items()}
+        rows = self._rows(
+            'SELECT data, method, "select", avg(seconds), count(*) FROM results '
+            "WHERE status = 'done' GROUP BY 1, 2, 3"
+        )
+        return {(d, m, s): (float(mean), int(count)) for d, m, s, mean, count in rows}
 
     def close(self) -> None:
         """Close the file."""

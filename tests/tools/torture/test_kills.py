@@ -68,7 +68,7 @@ def test_a_command_that_crashes_is_detected(ended, kind):
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("command", ["clean", "reproduce"])
+@pytest.mark.parametrize("command", ["clean", "run"])
 def test_after_a_kill_at_an_event_all_files_are_valid(command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "case"

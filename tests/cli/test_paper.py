@@ -14,31 +14,31 @@ from ambilearn.experiments.store import Store
 STORE = Path("out/results.sqlite")  # the default, as this system writes it
 
 
-@pytest.mark.parametrize("command", ["reproduce", "tables", "figures", "report", "verify"])
+@pytest.mark.parametrize("command", ["run", "tables", "figures", "report", "verify"])
 def test_help_fits_the_terminal_and_explains(run, command):
-    out, _ = run.succeeds(command, "--help")
+    out, _ = run.succeeds("paper", command, "--help")
     assert all(len(line) <= 80 for line in out.splitlines())
     assert "--store FILE" in out
     assert "--quick" in out
 
 
-def test_reproduce_then_tables_figures_report_and_verify(run, measured, tmp_path):
+def test_run_then_tables_figures_report_and_verify(run, measured, tmp_path):
     assert "lost is not on this machine and is skipped" in measured
     assert f"4 tasks, 0 of them already in {STORE}; 4 to do" in measured
     assert "4 done, 0 failed" in measured
-    assert f"4 of them already in {STORE}; 0 to do" in run("reproduce", "mine.toml")[1]
+    assert f"4 of them already in {STORE}; 0 to do" in run("paper", "run", "mine.toml")[1]
 
-    out, _ = run.succeeds("tables", "mine.toml", "--output", "tables")
+    out, _ = run.succeeds("paper", "tables", "mine.toml", "--out", "tables")
     assert "PL-KNN" in out
     assert "0." in out
     assert "not measured" in out
     assert {p.name for p in (tmp_path / "tables").iterdir()} == {"mine.md", "mine.csv", "mine.tex"}
 
-    out, _ = run.succeeds("figures", "mine.toml")
+    out, _ = run.succeeds("paper", "figures", "mine.toml")
     assert out.split() == ["out/figures/mine-curves.svg", "out/figures/mine-curves.png"]
     assert (tmp_path / "out/figures/mine-curves.png").stat().st_size > 5000
 
-    out, _ = run.succeeds("report", "mine.toml")
+    out, _ = run.succeeds("paper", "report", "mine.toml")
     assert out.split() == ["out/report.html"]
     assert (
         "not measured (no results in the store)"
@@ -47,30 +47,32 @@ def test_reproduce_then_tables_figures_report_and_verify(run, measured, tmp_path
 
 
 def test_another_scaling_is_another_result(run, measured):
-    assert run("reproduce", "mine.toml", "--scaling", "train", "--jobs", 1)[1].count("4 done") == 1
+    assert (
+        run("paper", "run", "mine.toml", "--scaling", "train", "--jobs", 1)[1].count("4 done") == 1
+    )
     with Store("out/results.sqlite") as store:
         assert (
             sorted(r.task["scaling"] for r in store.results().values())
             == ["all"] * 4 + ["train"] * 4
         )
     for scaling, text in (("all", "all rows"), ("train", "the training rows")):
-        run("report", "mine.toml", "--scaling", scaling)
+        run("paper", "report", "mine.toml", "--scaling", scaling)
         assert f"z-score over {text}" in Path("out/report.html").read_text("utf-8")
 
 
 def test_verify_without_published_numbers_prints_a_message(run, measured, tmp_path):
-    out, _ = run.succeeds("verify", "mine.toml", "--output", "v")
+    out, _ = run.succeeds("paper", "verify", "mine.toml", "--out", "v")
     assert "The paper has no numbers for mine" in out
-    assert "`ambilearn tables`" in out
+    assert "`ambilearn paper tables`" in out
     assert not (tmp_path / "v").exists()
 
 
-@pytest.mark.parametrize("command", ["reproduce", "tables", "figures", "report", "verify"])
+@pytest.mark.parametrize("command", ["run", "tables", "figures", "report", "verify"])
 def test_another_database_is_rejected_as_a_store(run, spec, command, tmp_path):
     with closing(sqlite3.connect(tmp_path / "shop.sqlite")) as shop:
         shop.execute("CREATE TABLE orders (price REAL)")
     before = (tmp_path / "shop.sqlite").read_bytes()
-    err = run.fails(command, "mine.toml", "--store", "shop.sqlite")
+    err = run.fails("paper", command, "mine.toml", "--store", "shop.sqlite")
     assert err.startswith("Error: shop.sqlite is another database")
     assert err.count("\n") == 1
     assert (tmp_path / "shop.sqlite").read_bytes() == before
@@ -83,49 +85,31 @@ def test_a_store_that_cannot_be_written_is_shown(run, spec, command, monkeypatch
         (folder / "mine.toml").write_text(spec)
         with Store("r.sqlite") as store:
             fill(store, load_spec("mine.toml"), lambda label, task: 0.5, data=["iris"])
-        expected = run(command, "mine.toml", "--store", "r.sqlite")
+        expected = run("paper", command, "mine.toml", "--store", "r.sqlite")
         assert expected[0] == 0
         with read_only(folder):
-            assert run(command, "mine.toml", "--store", "r.sqlite") == expected
-
-
-@pytest.mark.parametrize("command", ["reproduce", "tables", "figures", "report", "verify"])
-def test_a_store_with_a_trigger_is_rejected(run, measured, command):
-    """`reproduce` said "1 done, 0 failed", and all results were gone."""
-    with closing(sqlite3.connect(STORE)) as connection, connection:
-        connection.execute(
-            "CREATE TRIGGER t AFTER INSERT ON results BEGIN DELETE FROM results; END"
-        )
-        connection.execute("DELETE FROM results WHERE key = (SELECT max(key) FROM results)")
-    err = run.fails(command, "mine.toml")
-    assert err.startswith(
-        f"Error: {STORE} has the trigger 't', which is not part of a result store"
-    )
-    with closing(sqlite3.connect(STORE)) as connection:
-        assert connection.execute("SELECT count(*) FROM results").fetchone() == (3,)
+            assert run("paper", command, "mine.toml", "--store", "r.sqlite") == expected
 
 
 def test_each_selection_has_its_own_line(run, measured):
     arguments = ["--methods", "PL-CL", "--runs", 1, "--jobs", 1, "--search", "random:2"]
     for select in ("label-free", "oracle"):
-        assert run("reproduce", "mine.toml", "--select", select, *arguments)[0] == 0
-    out = run("tables", "mine.toml")[1]
+        assert run("paper", "run", "mine.toml", "--select", select, *arguments)[0] == 0
+    out = run("paper", "tables", "mine.toml")[1]
     assert "PL-CL (label-free, random 2, covering)" in out
     assert "PL-CL (oracle, random 2 †)" in out
     assert "An upper bound" in out
-    err = run.fails("reproduce", "mine.toml", "--select", "oracle", "--search", "best:2", status=2)
+    err = run.fails(
+        "paper", "run", "mine.toml", "--select", "oracle", "--search", "best:2", status=2
+    )
     assert "random:N, halving:N or grid" in err
 
 
 def test_differences_are_not_errors(run, tmp_path):
     """Against made-up results that are nowhere near the paper's."""
-    from made_up import fill
-
-    from ambilearn.experiments.spec import load_spec
-
     with Store("far.sqlite") as store:
         fill(store, load_spec("real-world"), lambda label, task: 0.01, data=["lost"])
-    out, _ = run.succeeds("verify", "real-world", "--store", "far.sqlite", "--output", "v")
+    out, _ = run.succeeds("paper", "verify", "real-world", "--store", "far.sqlite", "--out", "v")
     assert "7 below" in out
     assert "49 not measured" in " ".join(out.split())
     assert (tmp_path / "v" / "verify.csv").is_file()
@@ -133,6 +117,6 @@ def test_differences_are_not_errors(run, tmp_path):
 
 @pytest.mark.parametrize("command", ["tables", "figures", "report", "verify"])
 def test_without_results_the_next_step_is_named(run, command, tmp_path):
-    err = run.fails(command, "demo")
-    assert "run `ambilearn reproduce` first" in err
+    err = run.fails("paper", command, "demo")
+    assert "run `ambilearn paper run` first" in err
     assert not (tmp_path / "out").exists()

@@ -1,28 +1,33 @@
-"""Commands that show the results of experiments; :mod:`ambilearn.experiments` does the work."""
+"""The commands ``ambilearn paper``; :mod:`ambilearn.experiments` does the work."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ambilearn._utils.text import pluralize
 from ambilearn.cli.console import Console
-from ambilearn.cli.experiment_options import (
-    OUTPUT,
-    chosen_specs,
-    common_options,
-    file_option,
-    path_type,
-)
-from ambilearn.cli.help_sections import SectionedCommand
+from ambilearn.cli.help_sections import SectionedGroup
 from ambilearn.cli.outputs import check_outputs
-from ambilearn.cli.reproduce import reproduce
+from ambilearn.cli.paper_run import FILE, FOLDER, OUTPUT, chosen_specs, common_options, run
+
+if TYPE_CHECKING:
+    from ambilearn.experiments.results import ExperimentResults
+    from ambilearn.experiments.store import Store
 
 
-def _open_results(store: Path, **choice: Any) -> Any:
+@click.group(cls=SectionedGroup)
+def paper() -> None:
+    """Repeat the experiments of the PL-CL paper."""
+
+
+paper.add_command(run)
+
+
+def _open_results(store: Path, **choice: Any) -> tuple[list["ExperimentResults"], "Store"]:
     """Results of the chosen experiments in an existing store, and the open store."""
-    from ambilearn.cli.reproduce_summary import describe_damage
     from ambilearn.experiments.results import ExperimentResults
     from ambilearn.experiments.store import Store
 
@@ -31,7 +36,6 @@ def _open_results(store: Path, **choice: Any) -> Any:
         opened = Store(store, create=False)
     except FileNotFoundError as error:
         raise click.ClickException(str(error)) from error
-    describe_damage(Console(stderr=True), opened)
     return [ExperimentResults(spec, opened) for spec in specs], opened
 
 
@@ -40,22 +44,19 @@ def _check_outputs(
 ) -> None:
     """Raise an error if an output would overwrite the store, its SQLite files or a spec."""
     database = os.path.realpath(store)
-    logs = [f"{database}{ending}" for ending in ("-wal", "-shm", "-journal")]
+    others = [f"{database}{ending}" for ending in ("-wal", "-shm", "-journal", "-lock")]
     for folder in {path.parent for path in outputs}:
         folder.mkdir(parents=True, exist_ok=True)
-    check_outputs(outputs, [store, *logs, *(name for name in names if name.endswith(".toml"))])
+    check_outputs(outputs, [store, *others, *(name for name in names if name.endswith(".toml"))])
 
 
-@click.command(cls=SectionedCommand)
+@paper.command()
 @common_options
-@file_option(
-    "--output",
-    type=path_type(file_okay=False),
-    metavar="FOLDER",
-    help="Write the tables as Markdown, CSV and LaTeX.",
+@click.option(
+    "--out", type=FOLDER, metavar="FOLDER", help="Write the tables as Markdown, CSV and LaTeX."
 )
-def tables(store: Path, output: Path | None, **choice: Any) -> None:
-    """Show the tables of experiments, and write them with --output."""
+def tables(store: Path, out: Path | None, **choice: Any) -> None:
+    """Show the tables of experiments, and write them with --out."""
     from ambilearn.experiments.render import table_files, to_rich, write_tables
     from ambilearn.experiments.tables import build_tables
 
@@ -63,66 +64,64 @@ def tables(store: Path, output: Path | None, **choice: Any) -> None:
     console = Console()
     with opened:
         built = [table for experiment in experiments for table in build_tables(experiment)]
-        if output is not None:
-            _check_outputs(table_files(built, output), store, **choice)
+        if out is not None:
+            _check_outputs(table_files(built, out), store, **choice)
         for table in built:
             console.print(to_rich(table))
-            if output is not None:
-                _list_files(console, write_tables([table], output))
+            if out is not None:
+                _list_files(console, write_tables([table], out))
 
 
-@click.command(cls=SectionedCommand)
+@paper.command()
 @common_options
-@file_option(
-    "--output",
-    type=path_type(file_okay=False),
+@click.option(
+    "--out",
+    type=FOLDER,
     default=OUTPUT / "figures",
     show_default=True,
     metavar="FOLDER",
     help="Folder of the figures.",
 )
-def figures(store: Path, output: Path, **choice: Any) -> None:
+def figures(store: Path, out: Path, **choice: Any) -> None:
     """Draw the figures of experiments as SVG and PNG."""
     from ambilearn.experiments.figures import build_figures, figure_files, write_figures
 
     experiments, opened = _open_results(store, **choice)
     with opened:
         built = [build_figures(experiment) for experiment in experiments]
-        _check_outputs([f for found in built for f in figure_files(found, output)], store, **choice)
+        _check_outputs([f for found in built for f in figure_files(found, out)], store, **choice)
         for found in built:
-            _list_files(Console(), write_figures(found, output))
+            _list_files(Console(), write_figures(found, out))
 
 
-@click.command(cls=SectionedCommand)
+@paper.command()
 @common_options
-@file_option(
-    "--output",
-    type=path_type(dir_okay=False),
+@click.option(
+    "--out",
+    type=FILE,
     default=OUTPUT / "report.html",
     show_default=True,
     metavar="FILE",
     help="File of the report.",
 )
-def report(store: Path, output: Path, **choice: Any) -> None:
+def report(store: Path, out: Path, **choice: Any) -> None:
     """Write an HTML page with tables, figures and published numbers."""
     from ambilearn._utils.files import atomic_write
     from ambilearn.experiments.report import render_report
 
     experiments, opened = _open_results(store, **choice)
     with opened:
-        _check_outputs([output], store, **choice)
+        _check_outputs([out], store, **choice)
         page = render_report(experiments, opened)
-    with atomic_write(output) as file:
+    with atomic_write(out) as file:
         file.write(page.encode())
-    _list_files(Console(), [output])
+    _list_files(Console(), [out])
 
 
-@click.command(cls=SectionedCommand)
+@paper.command()
 @common_options
-@file_option(
-    "--output", type=path_type(file_okay=False), metavar="FOLDER", help="Write the table as well."
-)
-def verify(store: Path, output: Path | None, **choice: Any) -> None:
+@click.option("--out", type=FOLDER, metavar="FOLDER", help="Write the table as well.")
+def verify(store: Path, out: Path | None, **choice: Any) -> None:
     """Compare published and measured numbers.
 
     The exit status is 1 if tasks of these experiments failed. It does not depend on the
@@ -140,22 +139,19 @@ def verify(store: Path, output: Path | None, **choice: Any) -> None:
     else:
         specs = ", ".join(experiment.spec.name for experiment in experiments)
         console.say(
-            f"The paper has no numbers for {specs} to compare with. `ambilearn tables` shows the "
-            "measured numbers."
+            f"The paper has no numbers for {specs} to compare with. `ambilearn paper tables` shows "
+            "the measured numbers."
         )
-    if output is not None and table.rows:
-        _check_outputs(table_files([table], output), store, **choice)
-        _list_files(console, write_tables([table], output))
+    if out is not None and table.rows:
+        _check_outputs(table_files([table], out), store, **choice)
+        _list_files(console, write_tables([table], out))
     failures = {result.key for experiment in experiments for result in experiment.failures}
     if failures:
         raise click.ClickException(
-            f"{pluralize(len(failures), 'task')} failed: see `ambilearn report`."
+            f"{pluralize(len(failures), 'task')} failed: see `ambilearn paper report`."
         )
 
 
-def _list_files(console: Console, files: list[Path]) -> None:
+def _list_files(console: Console, files: Sequence[Path]) -> None:
     for path in files:
         console.say(str(path))
-
-
-COMMANDS = (reproduce, tables, figures, report, verify)

@@ -1,0 +1,268 @@
+"""The command ``ambilearn paper run``: run experiments and store their results."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ambilearn._utils.text import format_duration, pluralize
+from ambilearn.cli.console import Console
+from ambilearn.cli.errors import check_memory_limit, describe_error
+from ambilearn.experiments.spec_form import MAX_RUNS
+
+if TYPE_CHECKING:
+    from ambilearn.experiments.run import TimeLeft
+    from ambilearn.experiments.spec import Spec
+    from ambilearn.experiments.store import Store
+    from ambilearn.experiments.task import Result, Task
+
+
+OUTPUT = Path("out")
+FOLDER = click.Path(file_okay=False, path_type=Path)
+FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+def common_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the shared options: experiments, number of runs, store."""
+    for add in (
+        click.argument("names", nargs=-1, metavar="[NAME]..."),
+        click.option("--quick", is_flag=True, help="Smaller version of each experiment."),
+        click.option(
+            "--runs", type=click.IntRange(1, MAX_RUNS), metavar="N", help="Number of random splits."
+        ),
+        click.option(
+            "--scaling",
+            type=click.Choice(["all", "train", "none"]),
+            help="Rows over which features are z-scored. By default as defined in the experiment.",
+        ),
+        click.option(
+            "--store",
+            type=FILE,
+            default=OUTPUT / "results.sqlite",
+            show_default=True,
+            metavar="FILE",
+            help="SQLite file with the results.",
+        ),
+    )[::-1]:
+        command = add(command)
+    return command
+
+
+def chosen_specs(
+    names: tuple[str, ...], quick: bool, runs: int | None, scaling: str | None
+) -> list["Spec"]:
+    """The named experiments, or all experiments of the paper."""
+    from dataclasses import replace
+
+    from ambilearn.experiments.spec import PAPER, SpecError, load_spec
+
+    try:
+        specs = [load_spec(name) for name in names or PAPER]
+    except SpecError as error:
+        raise click.UsageError(str(error)) from error
+    specs = [spec.quick_version() if quick else spec for spec in specs]
+    specs = [replace(spec, runs=runs) if runs else spec for spec in specs]
+    if scaling is None:
+        return specs
+    return [replace(spec, protocol={**spec.protocol, "scaling": scaling}) for spec in specs]
+
+
+@click.command()
+@common_options
+@click.option("--methods", metavar="A,B", help="Only these methods, such as PL-CL or plcl.")
+@click.option("--data", "sets", metavar="A,B", help="Only these data sets.")
+@click.option(
+    "--select",
+    type=click.Choice(["fixed", "label-free", "oracle"]),
+    default="fixed",
+    show_default=True,
+    help="How hyper-parameters are chosen, for methods that the paper tunes. oracle uses the test "
+    "labels, as an upper bound.",
+)
+@click.option(
+    "--search",
+    default="halving:16",
+    show_default=True,
+    metavar="HOW",
+    help="Points of the paper's grid to try: random:N, halving:N, or grid for all.",
+)
+@click.option(
+    "--scoring",
+    type=click.Choice(["covering", "approximated"]),
+    default="covering",
+    show_default=True,
+    help="Score of a label-free choice: covering rate or approximated accuracy.",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(1, 1024),
+    metavar="N",
+    help="Number of processes; by default one per core.",
+)
+@click.option("--again", is_flag=True, help="Repeat tasks with a stored result.")
+@click.option(
+    "--data-home",
+    type=FOLDER,
+    metavar="FOLDER",
+    help="Folder with the data files; by default AMBILEARN_DATA, then your user cache.",
+)
+def run(
+    names: tuple[str, ...],
+    quick: bool,
+    runs: int | None,
+    scaling: str | None,
+    store: Path,
+    jobs: int | None,
+    select: str,
+    search: str,
+    scoring: str,
+    methods: str | None,
+    sets: str | None,
+    data_home: Path | None,
+    again: bool,
+) -> None:
+    """Run the paper's experiments and store their results.
+
+    NAME is an experiment of the paper (real-world, transductive, controlled, ablation,
+    sensitivity, convergence), demo, oracle or oracle-controlled (tuning on the test labels), or
+    your own TOML file; by default all of the paper. Stop the command at any time: the next run
+    continues and does not repeat stored results. The exit status is 1 if a task failed.
+    """
+    check_memory_limit()
+    from ambilearn.datasets.registry import find_dataset
+    from ambilearn.experiments.choose import parse_search
+    from ambilearn.registry import find_method
+
+    try:
+        how = parse_search(search, scoring)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+    specs = chosen_specs(names, quick, runs, scaling)
+    tasks = [task for spec in specs for task in spec.tasks(select, how)]
+    if (wanted := _listed(sets, find_dataset)) is not None:
+        tasks = [task for task in tasks if task.data in wanted]
+    if (wanted := _listed(methods, find_method)) is not None:
+        tasks = [task for task in tasks if task.method in wanted]
+    if not tasks:
+        raise click.UsageError("No tasks match these --methods and --data.")
+    try:
+        n_failed = _run(tasks, store, jobs or -1, data_home, again)
+    except KeyboardInterrupt as stop:
+        raise click.ClickException(f"Stopped. {_how_to_continue(store)}") from stop
+    if n_failed:
+        raise SystemExit(1)
+
+
+def _run(tasks: list["Task"], path: Path, jobs: int, data_home: Path | None, again: bool) -> int:
+    """Run the tasks that are not in the store, with messages; return the number of failed tasks."""
+    from joblib import cpu_count
+
+    from ambilearn.cli.progress import TaskBar
+    from ambilearn.experiments.run import TimeLeft, missing_tasks, run_tasks
+    from ambilearn.experiments.store import Store
+
+    console = Console()
+    tasks = _with_local_data(console, tasks, data_home)
+    with Store(path) as store:
+        if not again:
+            describe_other_code(console, store)
+        missing = missing_tasks(tasks, store, again=again)
+        time_left = TimeLeft(missing, store, cpu_count() if jobs == -1 else jobs)
+        describe_plan(console, store, tasks, missing, time_left)
+        with _explain_errors(path), TaskBar(console, len(missing), time_left) as bar:
+            summary = run_tasks(
+                missing, store, jobs=jobs, data_home=data_home, again=again, on_result=bar.note
+            )
+        console.say(f"{summary.done} done, {summary.failed} failed.")
+        if summary.failed:
+            describe_failures(console, store, missing)
+    return summary.failed
+
+
+@contextmanager
+def _explain_errors(store: Path) -> Iterator[None]:
+    """Add how to continue to errors of the system."""
+    try:
+        yield
+    except BrokenPipeError:  # click handles it
+        raise
+    except (OSError, MemoryError) as error:
+        raise click.ClickException(f"{describe_error(error)} {_how_to_continue(store)}") from error
+
+
+def _how_to_continue(store: Path) -> str:
+    return f"All results so far are in {store}; run the same command again to continue."
+
+
+def _with_local_data(console: Console, tasks: list["Task"], data_home: Path | None) -> list["Task"]:
+    """Tasks whose data set is on this machine, with a message about the other data sets."""
+    from ambilearn.datasets import DataNotFoundError, list_datasets
+    from ambilearn.datasets.registry import find_dataset
+
+    here = {entry.name for entry in list_datasets(data_home=data_home) if entry.available}
+    for name in sorted({task.data for task in tasks} - here):
+        find_dataset(name)  # an unknown name is an error
+        console.say(
+            f"{name} is not on this machine and is skipped. Download it with: "
+            f"ambilearn data fetch {name}"
+        )
+    if not here.intersection(task.data for task in tasks):
+        raise DataNotFoundError(
+            "None of the data sets is on this machine. Download them with the commands above, or "
+            "run an experiment that needs no download: `ambilearn paper run demo --quick`."
+        )
+    return [task for task in tasks if task.data in here]
+
+
+def _listed(text: str | None, find: Callable[[str], Any]) -> set[str] | None:
+    """Names of the listed data sets or methods; None without the option."""
+    try:
+        return None if text is None else {find(name.strip()).name for name in text.split(",")}
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+
+
+def describe_other_code(console: Console, store: "Store") -> None:
+    """Print how many results were measured with another version of the code."""
+    from ambilearn.experiments.execute import environment
+
+    def code(content: dict[str, Any]) -> tuple[str | None, str | None]:
+        return content["commit"], content["versions"].get("ambilearn")
+
+    ours = code(environment())
+    n_other = sum(count for content, count in store.environments() if code(content) != ours)
+    if n_other:
+        console.say(
+            f"{pluralize(n_other, 'result')} in the store were measured with another version of "
+            "the code and are kept; --again measures them again."
+        )
+
+
+def describe_plan(
+    console: Console,
+    store: "Store",
+    tasks: Sequence["Task"],
+    missing: Sequence["Task"],
+    left: "TimeLeft",
+) -> None:
+    """Print the number of tasks, of stored results and of tasks to do, and the expected time."""
+    n_tasks = len({task.key for task in tasks})
+    seconds = left.seconds() if missing else None
+    time = "" if seconds is None else f", in about {format_duration(seconds)}"
+    console.say(
+        f"{n_tasks} tasks, {n_tasks - len(missing)} of them already in {store.path}; "
+        f"{len(missing)} to do{time}"
+    )
+
+
+def describe_failures(console: Console, store: "Store", tasks: Sequence["Task"]) -> None:
+    """Print each kind of error once, with one failed task."""
+    seen: dict[tuple[str, str], Result] = {}
+    for result in store.results(task.key for task in tasks).values():
+        if result.status == "failed":
+            last = result.error.strip().splitlines()[-1]
+            seen.setdefault((result.task["method"], last), result)
+    for (method, last), result in seen.items():
+        console.say(f"  {method} on {result.task['data']}, run {result.task['run']}: {last}")

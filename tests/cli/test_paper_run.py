@@ -1,0 +1,162 @@
+"""``ambilearn paper run`` as a user runs it."""
+
+import errno
+import io
+from pathlib import Path
+
+import pytest
+from rich.console import Console as RichConsole
+
+from ambilearn.cli.console import Console
+from ambilearn.cli.paper_run import describe_failures, describe_other_code, describe_plan
+from ambilearn.experiments.execute import environment
+from ambilearn.experiments.run import TimeLeft
+from ambilearn.experiments.store import Store, StoreError
+from ambilearn.experiments.task import Result, Task
+
+STORE = Path("out/results.sqlite")  # the default, as this system writes it
+
+
+def test_more_runs_and_the_quick_version(run, measured):
+    assert "2 of them already in" not in measured
+    out = run("paper", "run", "mine.toml", "--runs", 3, "--jobs", 1)[1]
+    assert f"6 tasks, 4 of them already in {STORE}; 2 to do" in out
+    out = run("paper", "run", "mine.toml", "--quick", "--jobs", 1)[1]
+    assert "2 tasks, 0 of them already in" in out
+    with Store("out/results.sqlite") as store:
+        assert sorted(r.task["rows"] for r in store.results().values()) == [30] * 2 + [40] * 6
+
+
+def test_again_repeats_stored_results(run, measured):
+    out = run("paper", "run", "mine.toml", "--again", "--jobs", 1)[1]
+    assert "4 to do" in out
+    assert "4 done" in out
+
+
+def test_only_some_methods_and_data(run, spec):
+    out = run("paper", "run", "mine.toml", "--methods", "PL-KNN", "--data", "iris", "--jobs", 1)[1]
+    assert "2 tasks" in out
+    assert "lost" not in out
+    err = run.fails("paper", "run", "mine.toml", "--data", "wine", status=2)
+    assert "No tasks match" in err
+
+
+@pytest.mark.parametrize("name", ["PL-KNN", "PLKNN", "plknn", "pl-knn"])
+def test_a_method_is_found_by_its_name_in_tables_and_in_python(run, spec, name):
+    arguments = ["paper", "run", "mine.toml", "--data", "iris", "--jobs", 1]
+    assert "4 tasks" in run(*arguments, "--methods", f"{name}, plcl")[1]
+    assert "2 tasks" in run(*arguments, "--methods", name)[1]
+
+
+def test_failures_are_reported_and_make_the_status_1(run, spec, tmp_path):
+    (tmp_path / "bad.toml").write_text(spec.replace("[0.5]", "[7.0]"))
+    status, out, _ = run("paper", "run", "bad.toml", "--jobs", 1, "--runs", 1)
+    assert status == 1
+    assert "0 done, 2 failed" in out
+    assert "PLCL on iris, run 0: ValueError: p must be a number between 0 and 1" in out
+    err = run.fails("paper", "verify", "bad.toml")
+    assert "2 tasks failed" in err
+
+
+def test_an_unknown_experiment_lists_the_known(run):
+    err = run.fails("paper", "run", "nope", status=2)
+    assert "Known experiments: ablation, controlled" in err
+
+
+def test_results_of_other_code_are_reported(run, measured):
+    with Store("out/results.sqlite") as store:
+        for result in store.results().values():
+            store.save(result, environment() | {"commit": "old"})
+    out = run("paper", "run", "mine.toml", "--jobs", 1)[1]
+    assert "4 results in the store were measured with another version of the code" in out
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (KeyboardInterrupt(), "Stopped."),
+        (ChildProcessError("A process was killed: use fewer --jobs."), "killed: use fewer --jobs."),
+        (MemoryError(), "There is not enough memory"),
+        (
+            OSError(errno.ENOSPC, "No space left on device"),
+            "No space left on device. Free",
+        ),
+        (StoreError("r.sqlite: cannot be read or written."), "cannot be read or written."),
+    ],
+)
+def test_a_run_that_ends_early_explains_how_to_continue(run, monkeypatch, error, message):
+    def stop(*arguments, **options):
+        raise error
+
+    monkeypatch.setattr("ambilearn.experiments.run.run_tasks", stop)
+    errors = run.fails("paper", "run", "demo", "--quick")
+    assert message in errors
+    assert f"All results so far are in {STORE}; run the same command again to continue" in errors
+
+
+def test_a_damaged_store_is_rejected_and_not_changed(run, measured):
+    content = bytearray(STORE.read_bytes())
+    content[4096:8192] = bytes(4096)
+    STORE.write_bytes(content)
+    for command in ("run", "tables", "report", "verify"):
+        errors = run.fails("paper", command, "mine.toml")
+        assert "results.sqlite is damaged (" in errors
+        assert "move the file away and run again" in errors
+    assert STORE.read_bytes() == content
+
+
+TASKS = [Task("iris", "PLKNN", run) for run in range(3)]
+
+
+@pytest.fixture
+def store(tmp_path):
+    with Store(tmp_path / "r.sqlite") as store:
+        yield store
+
+
+@pytest.fixture
+def said():
+    def said(describe, *arguments):
+        stream = io.StringIO()
+        describe(Console(rich=RichConsole(file=stream)), *arguments)
+        return stream.getvalue()
+
+    return said
+
+
+def ended(task, status="done", error="", seconds=60.0):
+    return Result(task.key, task.definition, status, error=error, seconds=seconds)
+
+
+def test_results_of_other_code_are_counted(said, store):
+    store.save(ended(TASKS[0]), environment())
+    assert said(describe_other_code, store) == ""
+    for task in TASKS[1:]:
+        store.save(ended(task), environment() | {"commit": "another"})
+    text = said(describe_other_code, store)
+    assert text.startswith("2 results in the store were measured with another version of the code")
+    assert "--again" in text
+
+
+def test_the_plan_has_tasks_results_and_time(said, store):
+    left = TimeLeft(TASKS, store, jobs=1)
+    assert said(describe_plan, store, TASKS + TASKS, TASKS, left) == (
+        f"3 tasks, 0 of them already in {store.path}; 3 to do\n"
+    )
+    store.save(ended(TASKS[0]), environment())
+    left = TimeLeft(TASKS[1:], store, jobs=1)
+    assert said(describe_plan, store, TASKS, TASKS[1:], left) == (
+        f"3 tasks, 1 of them already in {store.path}; 2 to do, in about 2 min 00 s\n"
+    )
+    left = TimeLeft([], store, jobs=1)
+    assert said(describe_plan, store, TASKS, [], left).endswith("; 0 to do\n")
+
+
+def test_each_kind_of_failure_once(said, store):
+    for task in TASKS[:2]:
+        store.save(ended(task, "failed", "Traceback …\nValueError: [p] is wrong\n"), environment())
+    store.save(ended(TASKS[2]), environment())
+    assert said(describe_failures, store, TASKS) in {
+        f"  PLKNN on iris, run {run}: ValueError: [p] is wrong\n" for run in (0, 1)
+    }
+    assert said(describe_failures, store, TASKS[2:]) == ""
