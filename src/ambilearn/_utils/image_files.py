@@ -8,8 +8,6 @@ from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-import numpy as np
-
 from ambilearn._utils.optional import requires_extra
 
 # What browsers show.
@@ -128,6 +126,7 @@ def check_pixel_range(image: Any) -> None:
 
 def eight_bits(image: Any) -> Any:
     """An opaque image of 8 bits per channel: Pillow clips larger values and drops transparency."""
+    import numpy as np  # "ambilearn --help" does not need it
     from PIL import Image
 
     if image.mode.startswith("I"):
