@@ -27,12 +27,12 @@ from ambilearn.candidates import as_candidates
 from ambilearn.review import Review, ReviewRow
 from ambilearn.review.learner import Learner
 from ambilearn.serve.from_table import continue_session, label_parser
-from ambilearn.serve.journal import Journal
+from ambilearn.serve.journal import Journal, ReviewedRows
 from ambilearn.serve.server import ReviewServer
 from ambilearn.serve.service import ReviewService
 
-ABOUT = {"the content of the table": "made up"}
 N_ROWS, TOKEN = 60, "a-token-for-the-benchmark"
+ROWS = ReviewedRows([""] * N_ROWS, {})
 NAMES = np.array(["anna", "bob", "cleo"])
 
 
@@ -43,7 +43,7 @@ def serve(path, port):
     sets = as_candidates([{NAMES[t], NAMES[(t + 1) % 3]} for t in y])
     learner = Learner(PLKNN(), np.eye(3)[y] * 3 + rng.normal(size=(N_ROWS, 3)), sets)
     parse = label_parser(NAMES)
-    journal = Journal(path, ABOUT)
+    journal = Journal(path, ROWS)
     session = continue_session(learner, journal.entries, {}, parse)
     rows = [ReviewRow([], sorted(s), [1 / len(s)] * len(s), "") for s in sets.to_sets()]
     service = ReviewService(Review("made up", [], rows), session, journal, parse)
@@ -101,7 +101,7 @@ def main():
                 time.sleep(random.uniform(0, 0.01))
             os.kill(process.pid, signal.SIGKILL)
             process.join()
-        with Journal(path, ABOUT) as journal:
+        with Journal(path, ROWS) as journal:
             counts = Counter(entry["id"] for entry in journal.entries)
             kept = {}
             for entry in journal.entries:

@@ -28,7 +28,7 @@ from ambilearn.review import Review, ReviewRow
 from ambilearn.review.learner import Learner
 from ambilearn.review.process import LearnerProcess
 from ambilearn.serve.from_table import continue_session, label_parser
-from ambilearn.serve.journal import Journal
+from ambilearn.serve.journal import Journal, ReviewedRows
 from ambilearn.serve.server import ReviewServer, prompt_replies
 from ambilearn.serve.service import ReviewService
 
@@ -55,7 +55,7 @@ def main():
 
 def measure(args, n_rows, path):
     """Serve a review, and print percentiles."""
-    with Journal(path, {}) as journal, LearnerProcess() as process:
+    with Journal(path, ReviewedRows([""] * n_rows, {})) as journal, LearnerProcess() as process:
         began = time.perf_counter()
         sets = process.start(make_learner, args.method, n_rows).shown
         parse = label_parser(sets.classes)

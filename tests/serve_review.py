@@ -12,12 +12,16 @@ from ambilearn.candidates import as_candidates
 from ambilearn.review import Review, ReviewRow
 from ambilearn.review.learner import Learner
 from ambilearn.serve.from_table import continue_session, label_parser
-from ambilearn.serve.journal import Journal
+from ambilearn.serve.journal import Journal, ReviewedRows
 from ambilearn.serve.server import ReviewServer
 from ambilearn.serve.service import ReviewService
 
 NAMES = np.array(["anna", "bob", "cleo"])
-ABOUT = {"the content of the table": "abc"}
+
+
+def make_rows(learner):
+    """What a journal knows of the rows of a learner."""
+    return ReviewedRows(["|".join(sorted(labels)) for labels in learner.sets.to_sets()], {})
 
 
 def make_learner(n=30, seed=0, doubt=True):
@@ -46,7 +50,7 @@ class Served:
 
     def __init__(self, folder, n=30, images=(), port=0, token=None, doubt=True, **options):
         self.learner = make_learner(n, doubt=doubt)
-        self.journal = Journal(folder / "people.journal", ABOUT)
+        self.journal = Journal(folder / "people.journal", make_rows(self.learner))
         self.parse = label_parser(self.learner.sets.classes)
         self.session = continue_session(
             self.learner, self.journal.entries, {}, self.parse, **options

@@ -204,10 +204,14 @@ def test_the_next_command_has_all_options_of_the_table(table, tmp_path):
     output = run(path, *options, "--no-images", "--out", tmp_path / "r.html")
     command = next(line for line in output.splitlines() if line.startswith("  ambilearn clean"))
     words = shlex.split(command)
-    assert words == ["ambilearn", "clean", str(path), *options, "--corrections", words[-1]]
+    assert words[:-4] == ["ambilearn", "clean", str(path), *options]
+    assert words[-4::2] == ["--corrections", "--out"]
+    words[-3] = str(tmp_path / "c.csv")
     (tmp_path / "c.csv").write_text("row,candidates,label\n")
-    again = CliRunner().invoke(main, [*words[1:-1], str(tmp_path / "c.csv")])
+    again = CliRunner().invoke(main, words[1:])
     assert again.exit_code == 0, again.output
+    assert words[-1] == str(tmp_path / "people-cleaned.csv")
+    assert (tmp_path / "people-cleaned.csv").exists()
 
 
 def test_one_image_is_singular(table, tmp_path):

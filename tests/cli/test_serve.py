@@ -10,6 +10,7 @@ import stat
 import subprocess
 import sys
 from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 import pandas as pd
 import pytest
@@ -62,6 +63,13 @@ class Process:
         return self.process.wait(60)
 
 
+def address_in(file):
+    """The address to which a file that is opened in a browser redirects."""
+    path = url2pathname(urlsplit(file).path)
+    assert sys.platform == "win32" or stat.S_IMODE(os.stat(path).st_mode) == 0o600
+    return re.search('url=(.+?)"', open(path).read())[1]
+
+
 def post(address, what, content):
     """Post to a review as its page does."""
     url = urlsplit(address)
@@ -87,11 +95,11 @@ def test_a_killed_review_continues_and_writes_what_clean_and_fit_write(table, tm
     first.act(id="x2", kind="answer", labels=[[5, "zoe"], [7, "zoe"]])
     rejected = run("review", table, *OPTIONS)
     assert rejected.exit_code == 1
-    assert "is in use by another `ambilearn review --serve`" in rejected.output
+    assert "is in use by another `ambilearn review`" in rejected.output
     assert f"http://127.0.0.1:{first.port}/{first.token}/" in rejected.output
     first.end(signal.SIGKILL)
     assert not cleaned.exists()
-    assert stat.S_IMODE(os.stat(f"{table}.journal.address").st_mode) == 0o600  # it has the token
+    assert stat.S_IMODE(os.stat(f"{table}.journal.html").st_mode) == 0o600  # it has the token
 
     again = Process(table, *OPTIONS, *outputs)
     assert (again.port, again.token) == (first.port, first.token)  # a page that is open goes on
@@ -106,7 +114,7 @@ def test_a_killed_review_continues_and_writes_what_clean_and_fit_write(table, tm
         '3,"anna","cleo"',
         '5,"bob|anna|cleo","zoe"',
     ]
-    assert not os.path.exists(f"{table}.journal.address")
+    assert not os.path.exists(f"{table}.journal.html")
 
     expected = tmp_path / "expected.csv"
     options = ["--candidates", "names", "--method", "plknn", "--corrections", corrections]
@@ -116,16 +124,19 @@ def test_a_killed_review_continues_and_writes_what_clean_and_fit_write(table, tm
     assert run("fit", table, *options, "--out", tmp_path / "e.model").exit_code == 0
     assert predicted.output == run("predict", tmp_path / "e.model", table).output
 
-    other = run("review", table, *OPTIONS, "--exclude", "town")
-    assert other.exit_code == 1
-    assert "belongs to another review: --exclude was [] and is" in other.output
+    other = table.with_name("other.csv")
+    other.write_text(table.read_text().replace("Rome", "Oslo", 1))
+    rejected = run("review", other, *OPTIONS, "--journal", f"{table}.journal")
+    assert rejected.exit_code == 1
+    assert "belongs to other rows: the column 'town' has changed" in rejected.output
 
 
 @pytest.mark.parametrize("when", ["at once", "in the final fit"])
 def test_a_second_ctrl_c_skips_the_final_fit_and_keeps_the_answers(
     table, tmp_path, monkeypatch, when
 ):
-    def browse(address):
+    def browse(file):
+        address = address_in(file)
         url = urlsplit(address)
         connection = http.client.HTTPConnection(url.netloc, timeout=60)
         connection.request("GET", url.path)
@@ -152,7 +163,7 @@ def test_a_second_ctrl_c_skips_the_final_fit_and_keeps_the_answers(
     assert corrections.read_text().splitlines()[1:] == ['3,"anna","cleo"']
     journal = (tmp_path / "people.csv.journal").read_text().splitlines()
     assert json.loads(journal[-1])["labels"] == {"3": "cleo"}
-    assert not (tmp_path / "people.csv.journal.address").exists()
+    assert not (tmp_path / "people.csv.journal.html").exists()
     assert not cleaned.exists()
 
 
@@ -200,8 +211,8 @@ def opened(monkeypatch):
     """Addresses that are opened in the browser, which then ends the review."""
     addresses = []
 
-    def browse(address):
-        addresses.append(address)
+    def browse(file):
+        addresses.append(address_in(file))
         signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr("webbrowser.open", browse)
@@ -264,10 +275,82 @@ def test_a_file_that_is_no_journal_is_rejected_and_kept(table, tmp_path):
     assert other.read_text() == "do not lose this\n"
 
 
-@pytest.mark.parametrize("name", ["same.csv", "same.csv.address"])
+@pytest.mark.parametrize("name", ["same.csv", "same.csv.html"])
 def test_the_journal_is_no_other_output(table, tmp_path, name):
     outputs = ["--journal", tmp_path / "same.csv", "--annotators-out", tmp_path / name]
     found = run("review", table, *OPTIONS, *outputs)
     assert found.exit_code == 1
     assert f"{name} would be written twice" in found.output.replace("\n", "")
     assert not (tmp_path / "same.csv").exists()
+
+
+def test_a_table_that_is_sorted_during_the_review_gets_the_answers_of_its_rows(
+    table, tmp_path, monkeypatch
+):
+    """The table was read again at the end, and rows with the same candidates were mixed up."""
+    before = table.read_text().splitlines()
+
+    def browse(file):
+        label = "bob" if "anna" in before[1].split(",")[2] else "anna"
+        post(address_in(file), "act", {"id": "x", "kind": "answer", "labels": [[0, label]]})
+        table.write_text("\n".join([before[0], *before[:0:-1]]) + "\n")
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr("webbrowser.open", browse)
+    cleaned = tmp_path / "c.csv"
+    result = run("review", table, *OPTIONS[:-1], "--cleaned-out", cleaned)
+    assert result.exit_code == 0, result.output
+    lines = cleaned.read_text().splitlines()
+    assert [line.split(",")[:3] for line in lines] == [line.split(",")[:3] for line in before]
+    again = run("review", table, *OPTIONS)
+    assert "belongs to other rows" in again.output
+
+
+def test_a_journal_that_is_removed_is_written_again_at_the_end(table, monkeypatch):
+    def browse(file):
+        post(address_in(file), "act", {"id": "x", "kind": "skip", "row": 0})
+        os.unlink(f"{table}.journal")
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr("webbrowser.open", browse)
+    result = run("review", table, *OPTIONS[:-1])
+    assert "people.csv.journal was removed by another program, and written again" in result.output
+    assert "skip" in (table.parent / "people.csv.journal").read_text()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no modes")
+@pytest.mark.usefixtures("opened")
+def test_a_prepared_address_is_not_used(table):
+    note = table.with_name("people.csv.journal.html")
+    note.write_text('url=http://127.0.0.1:1/chosen-by-somebody-else/"')
+    note.chmod(0o644)
+    result = run("review", table, *OPTIONS[:-1])
+    assert result.exit_code == 0, result.output
+    assert "chosen-by-somebody-else" not in result.output
+
+
+def test_what_does_not_change_the_rows_continues_a_review(table, opened, tmp_path):
+    assert run("review", table, *OPTIONS[:-1]).exit_code == 0
+    with table.open("a") as file:
+        file.write("3,Rome,anna|bob\n")
+    others = ["--exclude", "town", "--image-folder", tmp_path, "--seed", 3, "--min-votes", 1]
+    result = run("review", table, *OPTIONS[:-1], *others)
+    assert result.exit_code == 0, result.output
+
+
+def test_an_invalid_character_is_reported_with_its_row(tmp_path):
+    path = tmp_path / "people.jsonl"
+    rows = [{"x": i % 3, "names": ["anna", "bob"]} for i in range(9)]
+    rows[4]["names"] = ["anna", "half \ud800"]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    result = run("review", path, *OPTIONS)
+    assert result.exit_code == 1
+    assert "Row 4 of the table has an invalid character" in result.output
+
+
+def test_too_many_rows_are_rejected_before_the_fit(table, monkeypatch):
+    monkeypatch.setattr("ambilearn.review.record.MAX_ROWS", 5)
+    for arguments in (OPTIONS, [*OPTIONS[:4], "--out", table.with_name("page.html")]):
+        result = run("review", table, *arguments)
+        assert "holds at most 5 rows, not 20" in result.output
+        assert "fitting" not in result.output

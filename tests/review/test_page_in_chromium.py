@@ -6,9 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from loopback import serve
 
 from ambilearn.cli.main import main
 from ambilearn.review import Review, ReviewRow, write_review
+from ambilearn.review.images import Images
 from ambilearn.tables.corrections import read_corrections
 
 csv.field_size_limit(2**24)  # of labels of a megabyte
@@ -1061,3 +1063,26 @@ def test_a_label_of_a_megabyte_is_shortened_on_the_page_alone(window, tmp_path):
     press(page, "Escape")
     (_, saved) = read_csv(download(page, tmp_path))
     assert saved == ["0", f"anna|{label}", label]
+
+
+ACTIVE_SVG = """<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9" onload="hacked = true">
+<style>@import url("URL/a.css"); rect { fill: url("URL/b.svg#a"); background: url("URL/c.png") }
+</style><script>window.hacked = true; fetch("URL/d")</script><script href="URL/e.js"/>
+<image href="URL/f.png"/><image><set attributeName="href" to="URL/g.png"/></image>
+<use href="URL/h.svg#a"/><rect width="9" height="9"/>
+<foreignObject><img xmlns="http://www.w3.org/1999/xhtml" src="URL/i.png" onerror="hacked = true"/>
+<iframe xmlns="http://www.w3.org/1999/xhtml" src="URL/j"/></foreignObject></svg>"""
+
+
+@pytest.mark.parametrize("embed", [False, True])
+def test_a_drawing_runs_nothing_and_loads_nothing(window, people, tmp_path, embed):
+    (tmp_path / "a.svg").write_text("")
+    with serve(tmp_path) as server:
+        text = ACTIVE_SVG.replace("URL", server.url)
+        (tmp_path / "a.svg").write_text(text)
+        images = Images(tmp_path, tmp_path, embed)
+        rows = [replace(row, image=images.find("a.svg").address) for row in people.rows]
+        page = window.open(write_review(replace(people, rows=rows), tmp_path / "page.html"))
+        expect(card(page, 0).locator("img")).to_have_js_property("naturalWidth", 9)
+        assert page.evaluate("window.hacked") is None
+        assert server.requests == []

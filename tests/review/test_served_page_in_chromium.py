@@ -4,8 +4,10 @@ import json
 import re
 
 import pytest
+from PIL import Image
 from serve_review import Served
 
+from ambilearn.cli.serve import _write_address
 from ambilearn.serve import server
 from ambilearn.serve.actions import parse_action
 
@@ -340,3 +342,33 @@ def test_the_rows_in_sight_stay_when_the_window_becomes_narrower(served, visit):
     )
     places = shown(page)
     assert 0 <= places.index(row) - places.index(int(first)) <= 5
+
+
+def test_the_file_that_is_opened_leads_to_the_page(served, any_window, tmp_path):
+    """The token must not be in the command line of the browser."""
+    file = _write_address(tmp_path / "people.csv.journal", served.address)
+    page = any_window.open(file)
+    assert page.url == served.address
+    press(page, "Enter")
+    wait_saved(page)
+    assert len(in_journal(served)) == 1
+
+
+def test_an_image_that_was_not_complete_is_shown_when_its_card_is_drawn_again(make_pictured, visit):
+    served, path, content = make_pictured
+    page = visit(served)
+    expect(page.locator("article .picture").first).to_have_text("image cannot be loaded")
+    path.write_bytes(content)
+    page.locator("#search").fill("photo")
+    expect(page.locator("article img").first).to_have_js_property("naturalWidth", 4)
+
+
+@pytest.fixture
+def make_pictured(tmp_path):
+    path = tmp_path.resolve() / "a.png"
+    Image.new("RGB", (4, 4)).save(path)
+    content = path.read_bytes()
+    path.write_bytes(content[:30])
+    served = Served(tmp_path, images=[path] * 30)
+    yield served, path, content
+    served.close()

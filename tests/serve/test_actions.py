@@ -29,6 +29,7 @@ def test_actions_are_read():
         {"id": "a", "kind": "skip", "row": "3"},
         {"id": "a", "kind": "skip", "row": True},
         {"id": "a", "kind": "answer"},
+        {"id": "a", "kind": "answer", "labels": [[3, "x"]], "parts": "1"},
         {"id": "a", "kind": "answer", "labels": []},
         {"id": "a", "kind": "answer", "labels": {"3": "x"}},
         {"id": "a", "kind": "answer", "labels": [[3]]},

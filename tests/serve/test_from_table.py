@@ -8,11 +8,16 @@ import pandas as pd
 import pytest
 from annotators import item_names, make_crowd
 
-from ambilearn import PLKNN, as_candidates
 from ambilearn.review import ReviewSession
 from ambilearn.review.images import ServedImages
-from ambilearn.review.learner import Learner
-from ambilearn.serve.from_table import continue_session, label_parser, make_learner, make_page
+from ambilearn.serve.from_table import (
+    continue_session,
+    label_parser,
+    make_learner,
+    make_page,
+    with_answers,
+)
+from ambilearn.serve.journal import replay
 from ambilearn.serve.service import _pairs_of_page
 from ambilearn.tables import clean_table, judge_table, read_answer_table, read_candidate_table
 from ambilearn.tables.corrections import Corrections
@@ -36,7 +41,12 @@ def test_labels_are_read_as_corrections_are():
     assert parse("7") == 7
     with pytest.raises(ValueError, match="cannot be a label, because the labels"):
         parse("seven")
-    assert label_parser(np.array(["a", "b"]))("seven") == "seven"
+    parse = label_parser(np.array(["a", "b|c"]))
+    assert parse(" seven\u200b") == "seven"
+    assert parse("b|c") == "b|c"
+    for text in ("b|a", " ", "half \ud800"):
+        with pytest.raises(ValueError, match="label"):
+            parse(text)
 
 
 def test_parameters_are_chosen_once(table):
@@ -46,25 +56,13 @@ def test_parameters_are_chosen_once(table):
         assert session.transduction_[0] == "zoe"
 
 
-def test_answers_of_a_journal_that_cannot_be_labels_are_left_out():
-    """Version 0.1.0 recorded them, and its journals could not be continued."""
-    X = np.arange(12.0)[:, None] % 2
-    learner = Learner(PLKNN(n_neighbors=3), X, as_candidates([{1 + i % 2, 3} for i in range(12)]))
-    answers = [{"0": "1"}, {"1": "nan"}, {"2": "nan", "3": "2"}, {"4": "x"}, {"5": "nan"}, None]
+def test_random_rows_that_the_order_had_reached_are_reviewed():
+    entry = {"kind": "answer", "random": True, "found": {}}
     entries = [
-        {"kind": "answer", "labels": labels, "found": {}, "random": False}
-        if labels
-        else {"kind": "undo"}
-        for labels in [*answers, {"4": "3"}]
+        entry | {"id": "a", "labels": {"0": "bob"}},
+        entry | {"id": "b", "labels": {"1": "bob"}, "released": [0]},
     ]
-    with pytest.warns(
-        UserWarning, match=r"to 2 rows \(1, 2\) .* again\. The answer: 'nan' cannot be"
-    ):
-        session = continue_session(learner, entries, {}, label_parser([1, 2, 3]))
-    with session:
-        assert session.labels_ == {0: 1, 3: 2, 4: 3}
-        assert [session.undo() for _ in range(3)] == [[4], [4], [2, 3]]
-        assert session.labels_ == {0: 1}
+    assert [step["random"] for step in replay(entries).steps] == [False, True]
 
 
 def test_images_of_other_hosts_are_not_shown(table, tmp_path):
@@ -132,3 +130,10 @@ def test_annotators_are_judged_anew_in_every_fit(judged):
         assert len(before) == len(session.score_)
         page = make_page(judged, "PL-KNN", None, ServedImages(".", "."))
         assert len(page.rows) == 40
+
+
+def test_answers_are_for_the_rows_that_were_read(table):
+    answered = with_answers(table, {0: "anna", 3: "zoe"})
+    assert answered.candidates.to_sets()[0] == {"anna"}
+    assert answered.corrections == Corrections({0: "anna", 3: "zoe"}, ["zoe"])
+    assert table.candidates.to_sets()[0] == {"anna", "bob"}

@@ -2,16 +2,19 @@
 
 import http.client
 import json
+import os
 import socket
 import sys
+import time
 from contextlib import suppress
 
 import pytest
 from PIL import Image
 from serve_review import Served
 
+from ambilearn.serve import server
 from ambilearn.serve.limits import RateLimit
-from ambilearn.serve.server import MAX_BODY, prompt_replies
+from ambilearn.serve.server import MAX_BODY, MAX_CONNECTIONS, prompt_replies
 
 ANSWER = {"kind": "answer", "labels": [[3, "anna"]]}
 
@@ -176,7 +179,8 @@ def test_images_are_checked_before_they_are_sent(served):
     assert "sandbox" in headers["Content-Security-Policy"]
     assert served.request("GET", "image/1")[2]["Content-Type"] == "image/webp"  # reduced
     assert served.request("GET", "image/3")[2]["Content-Type"] == "image/svg+xml"
-    for bad in (2, 4, 5):
+    assert "default-src 'none'" in served.request("GET", "image/4")[2]["Content-Security-Policy"]
+    for bad in (2, 5):
         assert served.request("GET", f"image/{bad}")[0] == 404
 
 
@@ -305,25 +309,73 @@ def test_too_many_requests_with_the_token_wait(served):
     assert_untouched(served, n + 2)
 
 
-def test_too_many_connections_are_hung_up(served):
+def test_silent_connections_keep_nobody_out(served):
     port = served.server.port
     opened = []
     with suppress(OSError):
-        for _ in range(80):
+        for _ in range(2 * MAX_CONNECTIONS):
             opened.append(socket.create_connection(("127.0.0.1", port), timeout=60))
-    replies = []
-    for connection in opened[-5:]:
-        with suppress(OSError):
-            replies.append(connection.recv(1))
-    assert b"H" not in replies  # closed without an answer
+            opened[-1].sendall(b"G")
+    assert served.request("GET", "state?tab=a")[0] == 200
+    assert opened[0].recv(1) == b""  # the oldest ones are closed
     for connection in opened:
         connection.close()
-    for _ in range(200):  # until the threads have noticed
-        with suppress(OSError, http.client.HTTPException):
-            if served.request("GET", "state?tab=a")[0] == 200:
+
+
+def test_the_head_of_a_request_has_a_limit_of_time(make_served, monkeypatch):
+    monkeypatch.setattr(server, "_PATIENCE", 1.0)
+    served = make_served()
+    with socket.create_connection(("127.0.0.1", served.server.port), timeout=60) as connection:
+        for _ in range(600):  # a byte at a time is not silence
+            try:
+                connection.sendall(b"G")
+            except OSError:  # it hung up
                 break
-    else:
-        pytest.fail("The server does not answer any more.")
+            time.sleep(0.1)
+        else:
+            pytest.fail("The server waits for the rest of the request.")
+
+
+def test_a_client_that_waits_with_the_body_gets_an_answer(served):
+    host = f"127.0.0.1:{served.server.port}"
+    head = f"POST /{served.server.token}/act?tab=a HTTP/1.1\r\nHost: {host}\r\n"
+    head += f"Origin: http://{host}\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", served.server.port), timeout=10) as connection:
+        connection.sendall(head.encode())
+        assert connection.recv(100).startswith(b"HTTP/1.1 100 Continue")
+
+
+def test_large_answers_in_parts(served):
+    n = len(served.journal.entries)
+    assert (
+        served.request("POST", "part?tab=a", {"id": "p", "part": 1, "labels": [[1, "a"]]})[0] == 428
+    )
+    assert (
+        served.request("POST", "part?tab=a", {"id": "p", "part": 0, "labels": [[1, "a"]]})[0] == 200
+    )
+    assert served.act(id="p", parts=1, **ANSWER) == (200, {"n": n + 1})
+    assert served.act(id="q", parts=1, **ANSWER)[0] == 428
+    for content in ([], {"id": "p"}, {"id": "p", "part": 0}):
+        assert served.request("POST", "part?tab=a", content)[0] == 400
+    assert_untouched(served, n + 1)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_in_the_place_of_an_image_does_not_block(make_served, tmp_path):
+    path = tmp_path.resolve() / "pipe.png"
+    os.mkfifo(path)
+    served = make_served(images=[path])
+    assert served.request("GET", "image/0")[0] == 404
+
+
+def test_the_page_may_be_opened_by_a_file_and_images_only_by_the_page(served):
+    opening = {"Origin": None, "Sec_Fetch_Site": "cross-site", "Sec_Fetch_Mode": "navigate"}
+    assert served.request("GET", "", **opening, Sec_Fetch_Dest="document")[0] == 200
+    assert served.request("GET", "", **opening, Sec_Fetch_Dest="iframe")[0] == 403
+    assert served.request("GET", "image/0", **opening, Sec_Fetch_Dest="document")[0] == 403
+    own = {"Sec_Fetch_Site": "same-origin", "Sec_Fetch_Dest": "document"}
+    assert served.request("GET", "image/0", **own)[0] == 403
+    assert served.request("GET", "image/0", **own | {"Sec_Fetch_Dest": "image"})[0] == 200
 
 
 def test_actions_and_their_replies(served):

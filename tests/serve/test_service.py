@@ -2,12 +2,14 @@
 
 import base64
 import json
+import threading
+import time
 
 import numpy as np
 import pytest
 
-from ambilearn.serve.actions import Answer, InvalidActionError, Skip, Undo
-from ambilearn.serve.service import OtherTabError
+from ambilearn.serve.actions import Answer, InvalidActionError, Part, Skip, Undo
+from ambilearn.serve.service import MissingPartsError, OtherTabError
 
 
 def numbers(text, kind):
@@ -211,3 +213,50 @@ def test_a_label_that_cannot_be_one_is_rejected_before_it_is_written(served, mon
             served.service.act("a", Answer(text, {3: text}))
     assert served.journal.entries == []
     assert served.service.state("a", full=True)["labels"] == []
+
+
+def test_a_large_answer_comes_in_parts(served):
+    with pytest.raises(MissingPartsError):
+        served.service.collect(Part("x1", {5: "anna"}, 1))
+    with pytest.raises(MissingPartsError):
+        served.service.act("a", Answer("x1", {3: "anna"}, 2))
+    for number, row in enumerate([4, 5]):
+        served.service.collect(Part("x1", {row: "bob"}, number))
+    with pytest.raises(MissingPartsError):
+        served.service.act("a", Answer("x1", {3: "anna"}, 1))
+    assert served.journal.entries == []
+    assert served.service.act("a", Answer("x1", {3: "anna"}, 2)) == {"n": 1}
+    assert served.session.labels_ == {3: "anna", 4: "bob", 5: "bob"}
+    assert served.service.act("a", Answer("x1", {3: "anna"}, 2)) == {"n": 1}  # sent again
+    served.service.act("a", Undo("x2", "x1"))
+    assert served.session.labels_ == {}
+
+
+def test_a_state_never_has_half_of_an_answer(served, monkeypatch):
+    """The full state was read between the name of an answer and its labels."""
+    settle, found = served.session.settle_rows, []
+
+    def slow(*arguments, **options):
+        thread = threading.Thread(
+            target=lambda: found.append(served.service.state("a", "old", full=True))
+        )
+        thread.start()
+        thread.join(0.2)  # it waits for the answer
+        settle(*arguments, **options)
+
+    monkeypatch.setattr(served.session, "settle_rows", slow)
+    served.service.act("a", Answer("x1", {3: "anna"}))
+    for _ in range(600):
+        if found:
+            break
+        time.sleep(0.1)
+    (state,) = found
+    assert [len(state["labels"]), len(state["steps"])] == [1, 1]
+
+
+def test_the_page_shows_that_the_journal_was_changed(served):
+    served.service.act("a", Answer("x1", {3: "anna"}))
+    assert served.service.state("a")["notice"] is None
+    served.journal.path.unlink()
+    served.service.act("a", Answer("x2", {4: "anna"}))
+    assert "was removed by another program" in served.service.state("a")["notice"]

@@ -49,7 +49,7 @@ def readable_file_name(path: str) -> str:
 
 
 @contextmanager
-def report_lone_surrogates() -> Iterator[None]:
+def report_lone_surrogates(where: str = "The table") -> Iterator[None]:
     r"""Raise a readable error for text with lone surrogates, which JSON can contain.
 
     >>> with report_lone_surrogates():
@@ -62,7 +62,7 @@ def report_lone_surrogates() -> Iterator[None]:
     except UnicodeEncodeError as error:
         broken = error.object[max(0, error.start - 20) : error.start].replace("\n", " ")
         raise ValueError(
-            f"The table has an invalid character (a lone surrogate) after {broken!r}, which cannot "
+            f"{where} has an invalid character (a lone surrogate) after {broken!r}, which cannot "
             "be written to a text file. Correct it in the table."
         ) from error
 

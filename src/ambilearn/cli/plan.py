@@ -60,6 +60,7 @@ class Request:
     no_calibration: bool = False
     annotators_out: Path | None = None
     escape_formulas: bool = False
+    table: "CandidateTable | None" = None  # if it was read already
 
     @classmethod
     def from_options(cls, source: str, options: dict[str, Any]) -> "Request":
@@ -103,6 +104,8 @@ class Request:
 
     def read(self) -> "CandidateTable":
         """Read the table; images that the method does not learn from are not a feature."""
+        if self.table is not None:
+            return self.table
         image = self.reading["image"]
         if image is None or self.learns_from_images:
             return self._read(image)

@@ -166,6 +166,7 @@ def _write_page(console: Console, request: Request, out: Path, shown: _Images, d
     """Write a page that needs no server."""
     request.check(console, out)
     console.show("reading the table")  # before the imports, which take a while
+    from ambilearn.review.embedding import without_pillow_warnings
     from ambilearn.review.from_table import drop_feature, image_column, review_from_table
     from ambilearn.review.images import Images
     from ambilearn.review.page import write_review
@@ -182,7 +183,8 @@ def _write_page(console: Console, request: Request, out: Path, shown: _Images, d
     named = request.reading.get("features_from") or request.source
     folder = Path.cwd() if named == "-" else Path(named).parent
     images = Images(folder, out.parent, shown.embedded, shown.folders)
-    page = review_from_table(**learned, image=image, images=images)
+    with without_pillow_warnings():
+        page = review_from_table(**learned, image=image, images=images)
     write_review(page, out)
     _describe_images(console, image, images)
     console.say(f"wrote {out}: {pluralize(len(page.rows), 'row')}; open it in a browser")
@@ -302,7 +304,10 @@ def _next_command(request: Request, corrections: str) -> str:
         words += ["--set", setting]
     if request.skills is not None:
         words.append("--skills" if request.skills else "--no-skills")
-    return join([*words, "--corrections", corrections])
+    name = Path("table.csv" if request.source == "-" else request.source)
+    suffix = name.suffix if name.suffix.lower() in (".tsv", ".parquet", ".jsonl") else ".csv"
+    cleaned = name.with_name(f"{name.stem}-cleaned{suffix}")
+    return join([*words, "--corrections", corrections, "--out", str(cleaned)])
 
 
 def _describe_images(console: Console, image: str | None, images: Any) -> None:
@@ -315,7 +320,6 @@ def _describe_images(console: Console, image: str | None, images: Any) -> None:
         Problem.NOT_FOUND: "Paths are relative to the folder of the table.",
         Problem.OUTSIDE: "Allow their folder with --image-folder FOLDER.",
         Problem.UNREADABLE: "The file is damaged or not an image.",
-        Problem.ACTIVE: "Only SVG files without scripts and links can be embedded.",
         Problem.TOO_LARGE: "Only SVG files of up to 16 MB can be embedded.",
         Problem.REMOTE: "A served page loads no images from other machines.",
     }

@@ -1,20 +1,19 @@
 """``ambilearn review --serve``: from the options to the results."""
 
-import hashlib
-import json
+import os
+import re
 import signal
+import stat
 import threading
 import webbrowser
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ambilearn._utils.files import atomic_write
 from ambilearn._utils.interrupts import delaying_interrupts
 from ambilearn._utils.text import pluralize, readable_file_name
 from ambilearn.cli.clean import write_cleaned
@@ -28,9 +27,12 @@ if TYPE_CHECKING:
     from ambilearn.review.images import ServedImages
     from ambilearn.review.process import LearnerProcess
     from ambilearn.review.session import ReviewSession
+    from ambilearn.serve.journal import Journal
     from ambilearn.serve.server import ReviewServer
     from ambilearn.serve.service import ReviewService
     from ambilearn.tables.read import CandidateTable
+
+_ADDRESS = re.compile(rb"(http://127\.0\.0\.1:(\d{1,5})/([\w-]{20,64})/)")
 
 
 @dataclass(frozen=True)
@@ -67,14 +69,17 @@ def serve_review(
     journal_path = options.journal or Path(f"{request.source}.journal")
     outputs = [journal_path, _address_file(journal_path), *options.outputs()]
     check_outputs([*outputs, request.annotators_out], request.inputs())
+    from ambilearn.review.embedding import without_pillow_warnings
     from ambilearn.review.process import LearnerProcess
+    from ambilearn.serve.from_table import with_answers
+    from ambilearn.tables.corrections import write_corrections
 
     with ExitStack() as stack:
         process = stack.enter_context(LearnerProcess())  # starts while the table is read
-        table, image = _read_table(console, request, options, image, no_images)
+        read, table, image = _read_table(console, request, options, image, no_images)
         images = _served_images(request, image_folders)
-        journal = stack.enter_context(_open_journal(journal_path, _describe(request, no_doubt)))
-        folder = stack.enter_context(TemporaryDirectory())
+        journal = stack.enter_context(_open_journal(journal_path, table))
+        stack.enter_context(without_pillow_warnings())
         session, service = _build(
             console,
             request,
@@ -86,7 +91,6 @@ def serve_review(
             not no_doubt,
             options.named_outputs(),
         )
-        corrections = options.corrections_out or Path(folder, "corrections.csv")
         with session:
             if journal.entries:
                 console.say(f"{pluralize(len(session.labels_), 'row')} settled in {journal_path}")
@@ -94,23 +98,36 @@ def serve_review(
             _wait(console, server, journal_path, options.browser)
             with delaying_interrupts() as interrupts:  # the answers are written in any case
                 _stop(server, journal_path)
+                _keep_answers(console, journal)
                 n_rows = pluralize(len(session.labels_), "row")
-                console.say(f"{n_rows} settled; the answers are in {journal_path}")
-                _write_answers(corrections, session.labels_, table.texts)
+                console.say(f"{n_rows} settled; the answers are in {journal.path}")
                 if options.corrections_out:
-                    console.say(f"wrote {corrections}: {n_rows}")
+                    write_corrections(options.corrections_out, session.labels_, table.texts)
+                    console.say(f"wrote {options.corrections_out}: {n_rows}")
                 if not any(options.outputs()):
                     console.say(
                         "To write results, repeat the command with --cleaned-out FILE, "
                         "--model-out FILE or --corrections-out FILE."
                     )
-        _finish(console, request.with_corrections(corrections), options, no_doubt, interrupts)
+        # The rows that were reviewed: the file may have changed in the meantime.
+        answered = replace(request, table=with_answers(read, session.labels_), annotators_out=None)
+        _finish(console, answered, options, no_doubt, interrupts)
+
+
+def _keep_answers(console: Console, journal: "Journal") -> None:
+    """Write the journal again if it was changed after the last answer."""
+    try:
+        journal.keep()
+    except OSError as error:
+        console.say(f"{journal.path} was changed, and cannot be written again ({error.strerror}).")
+    if journal.notice:
+        console.say(journal.notice, style="yellow")
 
 
 def _read_table(
     console: Console, request: Request, options: ServeOptions, image: str | None, no_images: bool
-) -> "tuple[CandidateTable, str | None]":
-    """The table without corrections, and its column of images."""
+) -> "tuple[CandidateTable, CandidateTable, str | None]":
+    """The table without corrections, the same without images as a feature, and their column."""
     console.show("reading the table")
     from ambilearn.review.from_table import drop_feature, image_column
     from ambilearn.review.record import check_number_of_rows
@@ -122,10 +139,10 @@ def _read_table(
     if options.cleaned_out:
         check_writable(format_of_name(str(options.cleaned_out)))
         check_new_columns(table)
-    if image is None and not no_images:
-        image = image_column(table)
-        table = drop_feature(table, image)
-    return table, image
+    if image is not None or no_images:
+        return table, table, image
+    image = image_column(table)
+    return table, drop_feature(table, image), image
 
 
 def _served_images(request: Request, other_folders: tuple[Path, ...]) -> "ServedImages":
@@ -169,47 +186,23 @@ def _build(
     )
     page = make_page(plan.table, name, image, images)
     console.stage(f"fitting {name}")
-    parse = label_parser(plan.table.candidates.classes)
+    parse = label_parser(plan.table.candidates.classes, table.sep)
     session = continue_session(process, journal.entries, given.labels, parse, random_state=seed)
     return session, ReviewService(
         page, session, journal, parse, images=images.paths, outputs=outputs
     )
 
 
-def _describe(request: Request, no_doubt: bool) -> dict[str, Any]:
-    """What a journal belongs to: contents of files, and options."""
-    reading = dict(request.reading)
-    files = {
-        "the content of the table": request.source,
-        "the content of --features-from": reading.pop("features_from", None),
-        "the content of --corrections": reading.pop("corrections"),
-    }
-    about = {
-        name: None if path is None else hashlib.sha256(Path(path).read_bytes()).hexdigest()
-        for name, path in files.items()
-    }
-    settings = reading | {
-        "method": request.method,
-        "set": request.settings,
-        "n_landmarks": request.n_landmarks,
-        "select": request.select,
-        "seed": request.seed,
-        "skills": request.skills,
-        "no_doubt": no_doubt,
-    }
-    options = {f"--{name.replace('_', '-')}": value for name, value in settings.items()}
-    plain: dict[str, Any] = json.loads(json.dumps(options, default=str))
-    return about | plain
-
-
 @contextmanager
-def _open_journal(path: Path, about: dict[str, Any]) -> Iterator[Any]:
+def _open_journal(path: Path, table: "CandidateTable") -> Iterator["Journal"]:
+    from ambilearn.serve.from_table import label_parser, reviewed_rows
     from ambilearn.serve.journal import Journal, JournalInUseError
 
+    parse = label_parser(table.candidates.classes, table.sep)
     try:
-        journal = Journal(path, about)
+        journal = Journal(path, reviewed_rows(table), parse)
     except JournalInUseError as error:
-        _, address = _read_address(path)
+        _, _, address = _read_address(path)
         where = f" It is at {address}" if address else ""
         raise click.ClickException(f"{error}{where}") from error
     with journal:
@@ -220,28 +213,18 @@ def _wait(console: Console, server: "ReviewServer", journal: Path, browser: bool
     """Wait until the page ends the review or the user presses Ctrl-C."""
     from ambilearn.serve.server import prompt_replies
 
-    known = {"port": server.port, "token": server.token, "address": server.address}
-    note = _address_file(journal)
-    note.touch(mode=0o600)  # atomic_write keeps the mode
-    with atomic_write(note) as file:
-        file.write(json.dumps(known).encode())
+    note = _write_address(journal, server.address)
     try:
         with _ending_on_termination(), prompt_replies():
             console.say(f"Review at {server.address}")
             console.say("To end it, use the button Finish, or press Ctrl-C here.")
             if browser:
                 with suppress(webbrowser.Error):
-                    webbrowser.open(server.address)
+                    webbrowser.open(note.absolute().as_uri())
             while not server.service.ended.wait(0.5):  # Windows delivers Ctrl-C only between waits
                 pass
     except KeyboardInterrupt:
         console.say("")
-
-
-def _write_answers(path: Path, labels: dict[int, Any], texts: list[str]) -> None:
-    from ambilearn.tables.corrections import write_corrections
-
-    write_corrections(path, labels, texts)
 
 
 def _stop(server: "ReviewServer", journal: Path) -> None:
@@ -266,11 +249,10 @@ def _start(service: "ReviewService", journal: Path, port: int) -> "ReviewServer"
     """The server, at the address of a server that was killed, if that is free."""
     from ambilearn.serve.server import ReviewServer
 
-    known, _ = _read_address(journal)
-    token = known.get("token")
-    if not port and known:
+    known_port, token, _ = _read_address(journal)
+    if not port and known_port:
         with suppress(OSError, OverflowError):
-            return ReviewServer(service, known["port"], token).start()
+            return ReviewServer(service, known_port, token).start()
     try:
         return ReviewServer(service, port, token).start()
     except OSError as error:
@@ -281,16 +263,42 @@ def _start(service: "ReviewService", journal: Path, port: int) -> "ReviewServer"
 
 
 def _address_file(journal: Path) -> Path:
-    return journal.with_name(f"{journal.name}.address")
+    """A file that opens the review: the command line of a browser, which has no token, is public.
+
+    Only the user may read it.
+    """
+    return journal.with_name(f"{journal.name}.html")
 
 
-def _read_address(journal: Path) -> tuple[dict[str, Any], str | None]:
-    """Port and token of a server that runs, or was killed; and its address."""
-    with suppress(OSError, ValueError):
-        known = json.loads(_address_file(journal).read_text())
-        if isinstance(known, dict) and isinstance(known.get("port"), int):
-            return known, known.get("address")
-    return {}, None
+def _write_address(journal: Path, address: str) -> Path:
+    file = _address_file(journal)
+    file.unlink(missing_ok=True)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+    with os.fdopen(os.open(file, flags, 0o600), "w", encoding="utf-8") as opened:
+        opened.write(
+            f'<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer">'
+            f'<meta http-equiv="refresh" content="0; url={address}"><title>Review</title>'
+            f'<a href="{address}">Open the review</a>\n'
+        )
+    return file
+
+
+def _read_address(journal: Path) -> tuple[int | None, str | None, str | None]:
+    """Port, token and address of a server that runs, or was killed.
+
+    From a file that only this user can have written.
+    """
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    with suppress(OSError), os.fdopen(os.open(_address_file(journal), flags), "rb") as file:
+        status = os.fstat(file.fileno())
+        is_own = stat.S_ISREG(status.st_mode) and (
+            not hasattr(os, "geteuid")
+            or (status.st_uid == os.geteuid() and not status.st_mode & 0o077)
+        )
+        found = _ADDRESS.search(file.read(10_000)) if is_own else None
+        if found:
+            return int(found[2]), found[3].decode(), found[1].decode()
+    return None, None, None
 
 
 def _finish(

@@ -2,12 +2,16 @@
 
 import base64
 import io
+import os
+import stat
+import threading
 import warnings
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import StrEnum
-from itertools import starmap
 from pathlib import Path
-from typing import Any, NamedTuple
-from xml.parsers import expat
+from typing import Any, BinaryIO, NamedTuple
 
 from ambilearn._utils.image_files import NOT_FOUND, OUTSIDE, decoded_formats
 from ambilearn._utils.optional import requires_extra
@@ -17,11 +21,6 @@ MAX_EMBEDDED_BYTES = 2**24  # of a file that is embedded unchanged
 
 UNCHANGED = {"AVIF", "BMP", "GIF", "JPEG", "PNG", "WEBP"}  # Pillow's names of what browsers show
 
-SVG = "http://www.w3.org/2000/svg"
-# Elements that contain or load other documents. Browsers ignore them in an image, but not in a
-# document, which the image becomes when it is opened in a tab of its own.
-ACTIVE_ELEMENTS = {"script", "foreignobject", "handler", "listener", "iframe", "object", "embed"}
-
 
 class Problem(StrEnum):
     """Why an image is not shown; the page writes "image" before it."""
@@ -29,7 +28,6 @@ class Problem(StrEnum):
     NOT_FOUND = NOT_FOUND
     OUTSIDE = OUTSIDE
     UNREADABLE = "cannot be read"
-    ACTIVE = "has scripts or links"
     TOO_LARGE = "too large"
     REMOTE = "on another host"
 
@@ -58,30 +56,90 @@ def embed_image(path: Path) -> Shown:
 
 
 def read_image(path: Path) -> ImageContent | Problem:
-    """Content of an image that is safe to show, or the problem.
+    """Content of an image, or the problem.
 
-    A large image is reduced; one in a format that browsers do not show is converted. An SVG file is
-    accepted if it is a drawing without scripts and links.
+    A large image is reduced; one in a format that browsers do not show is converted. The page shows
+    an SVG file as an image only: then a browser runs and loads nothing that it contains.
     """
     with requires_extra("cli", purpose="A review page with images"):
         import PIL.Image  # noqa: F401
 
     try:
-        if path.suffix.lower() == ".svg":
-            return _read_svg(path)
-        with warnings.catch_warnings(action="ignore"):
-            return _read_pixels(path)
+        with _open_file(path) as file:
+            if path.suffix.lower() == ".svg":
+                return _read_svg(file)
+            return _read_pixels(file)
     except Exception:  # Pillow's plugins raise errors of any class for damaged files
         return Problem.UNREADABLE
 
 
-def _read_pixels(path: Path) -> ImageContent:
+@contextmanager
+def without_pillow_warnings() -> Iterator[None]:
+    """Ignore warnings about damaged images. For the main thread: filters are for all threads."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", module=r"PIL\.")
+        yield
+
+
+class ImageCache:
+    """Reads images, and keeps some of them while their files do not change."""
+
+    def __init__(self, max_bytes: int = 2**26) -> None:
+        self._max_bytes, self._n_bytes = max_bytes, 0
+        self._kept: OrderedDict[Path, tuple[Any, ImageContent]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __call__(self, path: Path) -> ImageContent | None:
+        """The image in a file; None if it cannot be shown."""
+        try:
+            status = os.lstat(path)
+            if path.resolve() != path:  # replaced by a link, perhaps to another folder
+                return None
+        except OSError:
+            return None
+        state = status.st_ino, status.st_size, status.st_mtime_ns
+        with self._lock:
+            known, image = self._kept.get(path, (None, None))
+            if known == state:
+                self._kept.move_to_end(path)
+                return image
+        found = read_image(path)
+        if isinstance(found, Problem):
+            return None
+        with self._lock:
+            self._forget(path)
+            self._kept[path] = state, found
+            self._n_bytes += len(found.content)
+            while self._n_bytes > self._max_bytes:
+                self._forget(next(iter(self._kept)))
+        return found
+
+    def _forget(self, path: Path) -> None:
+        if path in self._kept:
+            self._n_bytes -= len(self._kept.pop(path)[1].content)
+
+
+def _open_file(path: Path) -> BinaryIO:
+    """Open a regular file; neither wait for a pipe, nor follow a link that has just been made."""
+    flags = os.O_RDONLY
+    for name in ("O_NONBLOCK", "O_NOFOLLOW", "O_BINARY"):
+        flags |= getattr(os, name, 0)
+    file = os.fdopen(os.open(path.resolve(), flags), "rb")
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(f"{path} is not a regular file.")
+    return file
+
+
+def _read_pixels(file: BinaryIO) -> ImageContent:
     from PIL import Image, ImageOps
 
-    with Image.open(path, formats=decoded_formats()) as image:
+    with Image.open(file, formats=decoded_formats()) as image:
         small = max(image.size) <= MAX_EMBEDDED_SIDE
-        if small and image.format in UNCHANGED and path.stat().st_size <= MAX_EMBEDDED_BYTES:
-            return ImageContent(path.read_bytes(), Image.MIME[image.format])
+        if small and image.format in UNCHANGED and _size(file) <= MAX_EMBEDDED_BYTES:
+            image.load()  # a file that is not complete is not shown yet
+            file.seek(0)
+            return ImageContent(file.read(), Image.MIME[image.format])
         image.thumbnail((MAX_EMBEDDED_SIDE, MAX_EMBEDDED_SIDE))
         upright = ImageOps.exif_transpose(image)
     buffer = io.BytesIO()
@@ -90,52 +148,11 @@ def _read_pixels(path: Path) -> ImageContent:
     return ImageContent(buffer.getvalue(), "image/webp")
 
 
-def _read_svg(path: Path) -> ImageContent | Problem:
-    if path.stat().st_size > MAX_EMBEDDED_BYTES:
+def _read_svg(file: BinaryIO) -> ImageContent | Problem:
+    if _size(file) > MAX_EMBEDDED_BYTES:
         return Problem.TOO_LARGE
-    content = path.read_bytes()
-    try:
-        _check_svg(content)
-    except _ActiveSvgError:
-        return Problem.ACTIVE
-    return ImageContent(content, "image/svg+xml")
+    return ImageContent(file.read(), "image/svg+xml")
 
 
-class _ActiveSvgError(Exception):
-    """An SVG file that can run scripts or load other files when it is opened as a document."""
-
-
-def _check_svg(content: bytes) -> None:
-    """Raise an error if this is not an SVG drawing, or if it has scripts or links."""
-    parser = expat.ParserCreate(namespace_separator=" ")
-
-    def check_root(name: str, attributes: dict[str, str]) -> None:
-        if name != f"{SVG} svg":
-            raise ValueError(f"The root element is {name}.")
-        parser.StartElementHandler = check_element
-        check_element(name, attributes)
-
-    def check_element(name: str, attributes: dict[str, str]) -> None:
-        if _local(name) in ACTIVE_ELEMENTS or any(starmap(_is_active, attributes.items())):
-            raise _ActiveSvgError
-
-    def reject(*_: Any) -> None:
-        raise _ActiveSvgError
-
-    parser.StartElementHandler = check_root
-    parser.EntityDeclHandler = reject  # nested entities can expand to gigabytes
-    parser.ProcessingInstructionHandler = reject  # style sheets, which may be programs
-    parser.Parse(content, True)
-
-
-def _local(name: str) -> str:
-    """Name of an element or attribute in lower case, without its namespace."""
-    return name.rpartition(" ")[2].lower()
-
-
-def _is_active(attribute: str, value: str) -> bool:
-    """Whether an attribute is an event handler, or a link out of the drawing."""
-    attribute, value = _local(attribute), value.strip().lower()
-    if attribute in ("href", "src"):
-        return not value.startswith(("#", "data:image/")) or value.startswith("data:image/svg")
-    return attribute.startswith("on") or "javascript:" in value
+def _size(file: BinaryIO) -> int:
+    return os.fstat(file.fileno()).st_size

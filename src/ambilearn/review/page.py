@@ -93,6 +93,19 @@ def render_review(review: Review, *, served: bool = False, outputs: Sequence[str
     )
 
 
+def encode_page(review: Review, **options: Any) -> bytes:
+    """The page of :func:`render_review`; an error names the row whose text cannot be written."""
+    page = render_review(review, **options)
+    try:
+        return page.encode()
+    except UnicodeEncodeError:
+        for number, row in enumerate(review.rows):
+            text = "\n".join([*row.cells, *row.labels, row.raw, row.decision or ""])
+            with report_lone_surrogates(f"Row {number} of the table"):
+                text.encode()
+        raise
+
+
 def write_review(review: Review, path: str | Path) -> Path:
     """Write the page; the file appears only when it is complete.
 
@@ -109,8 +122,7 @@ def write_review(review: Review, path: str | Path) -> Path:
         The file.
     """
     path = Path(path)
-    with report_lone_surrogates():
-        content = render_review(review).encode()
+    content = encode_page(review)
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_write(path) as file:
         file.write(content)

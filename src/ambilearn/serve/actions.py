@@ -12,10 +12,22 @@ class InvalidActionError(ValueError):
 
 
 class Answer(NamedTuple):
-    """Labels of some rows, None for a row that is unsettled again."""
+    """Labels of some rows, None for a row that is unsettled again.
+
+    A large answer comes in parts: ``n_parts`` of them were sent before.
+    """
 
     id: str
     labels: dict[int, str | None]
+    n_parts: int = 0
+
+
+class Part(NamedTuple):
+    """Labels of some rows of a large answer, and the number of the part."""
+
+    id: str
+    labels: dict[int, str | None]
+    number: int
 
 
 class Undo(NamedTuple):
@@ -39,18 +51,27 @@ def parse_action(content: Any) -> Action:
     """The action that JSON content describes; raises InvalidActionError if there is none.
 
     >>> parse_action({"id": "a1", "kind": "answer", "labels": [[3, "anna"]]})
-    Answer(id='a1', labels={3: 'anna'})
+    Answer(id='a1', labels={3: 'anna'}, n_parts=0)
     """
     if not isinstance(content, dict) or not is_name(content.get("id")):
         raise InvalidActionError("The request has no name.")
     name, kind = content["id"], content.get("kind")
-    if kind == "answer":
-        return Answer(name, _parse_labels(content.get("labels")))
+    if kind == "answer" and _is_row(content.get("parts", 0)):
+        return Answer(name, _parse_labels(content.get("labels")), content.get("parts", 0))
     if kind == "undo" and is_name(content.get("of")):
         return Undo(name, content["of"])
     if kind == "skip" and _is_row(content.get("row")):
         return Skip(name, content["row"])
     raise InvalidActionError("The request is not known.")
+
+
+def parse_part(content: Any) -> Part:
+    """The part of an answer that JSON content describes."""
+    if not isinstance(content, dict) or not is_name(content.get("id")):
+        raise InvalidActionError("The request has no name.")
+    if not _is_row(content.get("part")):
+        raise InvalidActionError("The request is not known.")
+    return Part(content["id"], _parse_labels(content.get("labels")), content["part"])
 
 
 def is_name(name: Any) -> bool:

@@ -1,6 +1,6 @@
 """A served review of a user's table: session, page and the replay of a journal."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -8,17 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from ambilearn._utils.text import pluralize, shorten_list
-from ambilearn._utils.warnings import warn_user
+from ambilearn._utils.label_text import normalize_label
 from ambilearn.backend import HOST
 from ambilearn.candidates import CandidateSets, as_candidates
-from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.review.from_table import review_from_table
 from ambilearn.review.images import ServedImages
 from ambilearn.review.learner import Labels, Learner
 from ambilearn.review.process import LearnerProcess
 from ambilearn.review.record import Review
 from ambilearn.review.session import ReviewSession, Step
+from ambilearn.serve.journal import ReviewedRows, replay
 from ambilearn.tables.corrections import Corrections, apply_corrections, parse_new_label
 from ambilearn.tables.devices import with_own_device
 from ambilearn.tables.judging import judge_table
@@ -97,14 +96,47 @@ def make_page(
     )
 
 
-def label_parser(classes: Iterable[Any]) -> Callable[[str], Any]:
-    """Function that returns the label of a text, as a file of corrections is read."""
+def reviewed_rows(table: CandidateTable) -> ReviewedRows:
+    """The rows of a table, to which a journal belongs."""
+    hidden = {*table.candidate_columns, table.label_column}
+    columns = [column for column in table.frame.columns if column not in hidden]
+    return ReviewedRows(table.texts, {str(column): table.frame[column] for column in columns})
+
+
+def with_answers(table: CandidateTable, labels: Labels) -> CandidateTable:
+    """A table that was read without corrections, with the labels of a review."""
+    known = set(table.given.classes.tolist())
+    new = [label for label in dict.fromkeys(labels.values()) if label not in known]
+    corrections = Corrections(dict(labels), new)
+    two_votes = table.two_votes
+    return replace(
+        table,
+        candidates=apply_corrections(table.given, corrections),
+        corrections=corrections,
+        two_votes=None if two_votes is None else apply_corrections(two_votes, corrections),
+    )
+
+
+def label_parser(classes: Iterable[Any], sep: str = "|") -> Callable[[str], Any]:
+    """Function that returns the label of a text, and raises ValueError for one that cannot be it.
+
+    ``classes`` are the labels of the table, and ``sep`` separates the labels of a cell.
+    """
     labels = np.asarray(classes)
     known = {str(label): label for label in labels.tolist()}
 
     def parse(text: str) -> Any:
-        if text not in known:
-            known[text] = parse_new_label("The answer", text, labels)
+        text = normalize_label(text)
+        if text in known:
+            return known[text]
+        if not text or sep in text:
+            raise ValueError(f"A label must not be empty or contain {sep!r}.")
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            message = "The label has a character that cannot be written to a file."
+            raise ValueError(message) from None
+        known[text] = parse_new_label("The answer", text, labels)
         return known[text]
 
     return parse
@@ -112,7 +144,7 @@ def label_parser(classes: Iterable[Any]) -> Callable[[str], Any]:
 
 def continue_session(
     learner: Learner | LearnerProcess,
-    entries: Iterable[Mapping[str, Any]],
+    entries: Sequence[Mapping[str, Any]],
     labels: Labels,
     parse: Callable[[str], Any],
     **options: Any,
@@ -121,50 +153,17 @@ def continue_session(
 
     ``labels`` has the rows that were settled before the review, and ``parse`` returns the label of
     a text. The options are those of :class:`~ambilearn.review.ReviewSession`.
-
-    Version 0.1.0 recorded answers that cannot be labels, such as ``nan`` among numbers. Their rows
-    are not settled; a warning lists them.
     """
-    steps: list[Step] = []
-    released: set[int] = set()  # random rows that the order had reached: they are reviewed
-    skipped: dict[int, None] = {}
-    rejected: dict[int, str] = {}  # why the answer of a row is not used
 
-    def read(text: str | None) -> Any:
-        return None if text is None else parse(text)
+    def read(texts: Mapping[int, str | None]) -> dict[int, Any]:
+        return {row: None if text is None else parse(text) for row, text in texts.items()}
 
-    for entry in entries:
-        released.update(entry.get("released", ()))
-        if entry["kind"] == "answer":
-            found = {int(row): read(text) for row, text in entry["found"].items()}
-            after = {}
-            for row, text in entry["labels"].items():
-                rejected.pop(int(row), None)
-                try:
-                    after[int(row)] = read(text)
-                except InvalidFileError as error:
-                    after[int(row)], rejected[int(row)] = None, str(error)
-            steps.append(Step({}, after, entry["random"], found))
-            released.difference_update(after)
-        elif entry["kind"] == "undo":
-            undone = steps.pop().after
-            released.difference_update(undone)
-            for row in undone:
-                rejected.pop(row, None)
-        elif entry["kind"] == "skip":
-            skipped.pop(entry["row"], None)
-            skipped[entry["row"]] = None
-    if rejected:
-        rows, reason = shorten_list(list(rejected)), next(iter(rejected.values()))
-        warn_user(
-            f"The answers in the journal to {pluralize(len(rejected), 'row')} ({rows}) cannot be "
-            f"labels: answer them again. {reason}"
-        )
+    known = replay(entries)
     steps = [
-        step._replace(random=step.random and released.isdisjoint(step.after)) for step in steps
+        Step({}, read(step["labels"]), step["random"], read(step["found"])) for step in known.steps
     ]
     session = ReviewSession(learner, labels=labels, steps=steps, background=True, **options)
-    for row in skipped:
+    for row in known.skipped:
         if row not in session.labels_:
             session.skip(row)
     return session

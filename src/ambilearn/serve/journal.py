@@ -1,63 +1,150 @@
 """Journal of a review on disk: one JSON line for each action of a person.
 
-The first line describes the table and the options. A line is on disk before the answer is
-confirmed. Lines are only added. The last line may be incomplete after a power failure or a kill; it
-is then ignored.
+The first line describes the rows of the table. A line is on disk before the answer is confirmed.
+Lines are only added. A last line without a line break is the rest of a write that was interrupted
+by a power failure or a kill: it is ignored.
 """
 
 import errno
+import hashlib
 import json
 import os
 import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from itertools import count
 from pathlib import Path
-from typing import Any, BinaryIO, Self
+from typing import Any, BinaryIO, NamedTuple, Self
+
+import numpy as np
 
 from ambilearn._utils.text import shorten_repr
 from ambilearn.datasets.errors import InvalidFileError
+from ambilearn.review.from_table import format_cell
+from ambilearn.serve.actions import MAX_LABEL, is_name
 
 _FORMAT = "ambilearn review journal"
-_VERSION = 1
+_VERSION = 2
+_MAX_ROWS = 10**12  # of a table that is not there
 _START = f'{{"format":"{_FORMAT}"'.encode()
+_NO_JOURNAL = "is not the journal of a review. Choose another --journal."
 
 
 class JournalInUseError(OSError):
     """Another process writes this journal."""
 
 
+class ReviewedRows:
+    """The rows of a table as a person sees them: a journal belongs to them.
+
+    Parameters
+    ----------
+    texts : list of str
+        The candidates of each row as the table writes them.
+    columns : dict of str to sequence
+        The other cells, by column.
+
+    Examples
+    --------
+    >>> rows = ReviewedRows(["anna|bob", "bob"], {"size": [3, 4]})
+    >>> longer = ReviewedRows(["anna|bob", "bob", "cleo"], {"size": [3.0, 4.0, 5.0], "town": "abc"})
+    >>> longer.find_change(rows.describe())
+    >>> ReviewedRows(["anna|bob", "bob"], {"size": [4, 3]}).find_change(rows.describe())
+    "the column 'size' has changed"
+    """
+
+    def __init__(self, texts: list[str], columns: Mapping[str, Sequence[Any]]) -> None:
+        self.texts, self._columns = texts, columns
+
+    def describe(self, n_rows: int | None = None) -> dict[str, Any]:
+        """Number of rows, and a digest of each column of the first ``n_rows``."""
+        n_rows = len(self.texts) if n_rows is None else n_rows
+        return {
+            "rows": n_rows,
+            "candidates": _digest(self.texts[:n_rows]),
+            "columns": {name: _digest(cells[:n_rows]) for name, cells in self._columns.items()},
+        }
+
+    def find_change(self, known: Mapping[str, Any]) -> str | None:
+        """What differs from the rows that :meth:`describe` described; new rows and columns do not.
+
+        Answers are by the number of the row: if rows were sorted, each would be for another row.
+        """
+        n_rows = known["rows"]
+        if n_rows > len(self.texts):
+            return f"the table had {n_rows:,} rows and has {len(self.texts):,}"
+        now = self.describe(n_rows)
+        if now["candidates"] != known["candidates"]:
+            return "the candidates have changed"
+        for name, digest in known["columns"].items():
+            if now["columns"].get(name) != digest:
+                what = "has changed" if name in now["columns"] else "is missing"
+                return f"the column {name!r} {what}"
+        return None
+
+
+def _digest(cells: Sequence[Any]) -> str:
+    """Digest of what a person sees of the cells of a column: 3 and 3.0 are equal."""
+    values = np.asarray(cells) if getattr(cells, "dtype", None) is not None else np.empty(0, "O")
+    if values.dtype.kind in "biuf":
+        content = values.astype(np.float64).tobytes()
+    else:
+        content = json.dumps([format_cell(cell) for cell in cells]).encode()
+    return hashlib.sha256(content).hexdigest()[:20]
+
+
 class Journal:
     """An open journal; this process is its only writer.
+
+    Before each write, the file is compared with what was written. If another program has removed or
+    changed it, all entries are written again: to the same name if that is free, else to a new file
+    beside it. ``notice`` then says so.
 
     Parameters
     ----------
     path : path-like
         The file; it is created if it does not exist.
-    about : dict
-        Description of the table and the options, plain values. A journal that was begun with
-        another one is rejected.
+    rows : ReviewedRows
+        The rows of the table. A journal of other rows is rejected.
+    check_label : callable, optional
+        Raises ValueError for a text that cannot be a label.
 
     Attributes
     ----------
+    path : Path
+        The file in which the answers are.
     entries : list of dict
         What the journal contains, without its first line.
+    notice : str or None
+        What happened to the file, for the user.
 
     Raises
     ------
     JournalInUseError
         If another process has the journal open.
     InvalidFileError
-        If the file is not a journal, is damaged, or belongs to another table or other options.
+        If the file is not a journal, is damaged, or belongs to other rows.
     """
 
-    def __init__(self, path: str | os.PathLike[str], about: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        rows: ReviewedRows,
+        check_label: Callable[[str], object] = str,
+    ) -> None:
         self.path = Path(path)
+        self.notice: str | None = None
+        self._check_no_later(self.path)
         is_new = not self.path.exists()
-        descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600)
-        self._file: BinaryIO = os.fdopen(descriptor, "r+b", buffering=0)
+        self._file = _open_locked(self.path)
         try:
-            self._lock()
-            self.entries, self._size = self._read(about)
+            content = self._file.read()
+            header, self.entries, self._size = _read(self.path, content, rows, check_label)
+            self._about = rows.describe() if header is None else header["about"]
+            self._digest = hashlib.sha256(content)
+            self._state = self._stat()
             if self._size == 0:
-                self._write({"format": _FORMAT, "version": _VERSION, "about": about})
+                self._write(self._header())
             if is_new:
                 _sync_folder(self.path.parent)
         except BaseException:
@@ -67,8 +154,38 @@ class Journal:
     def append(self, entry: dict[str, Any]) -> None:
         """Add an entry; it is on disk when this returns, or not in the journal at all."""
         entry = {"n": len(self.entries) + 1, **entry}
+        self.keep()
         self._write(entry)
         self.entries.append(entry)
+
+    def keep(self) -> None:
+        """Write all entries again if another program has removed or changed the file."""
+        if self._file.closed:  # the server ends
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+        if self._is_intact():
+            return
+        before = self._file, self._size, self._digest
+        path = self._create_another()
+        self._size, self._digest = 0, hashlib.sha256()
+        try:
+            for content in self._header(), *self.entries:
+                self._write(content, sync=False)
+            os.fsync(self._file.fileno())
+            _sync_folder(path.parent)
+        except BaseException:
+            self._file.close()
+            path.unlink(missing_ok=True)
+            self._file, self._size, self._digest = before
+            raise
+        before[0].close()
+        if path == self.path:
+            self.notice = f"{path.name} was removed by another program, and written again."
+        else:
+            self.notice = (
+                f"{self.path.name} was changed by another program. All answers are in {path.name}: "
+                f"to continue the review later, pass --journal {path.name}."
+            )
+            self.path = path
 
     def close(self) -> None:
         """Close the file, so that another process may continue."""
@@ -77,84 +194,280 @@ class Journal:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _write(self, content: dict[str, Any]) -> None:
+    def _header(self) -> dict[str, Any]:
+        return {"format": _FORMAT, "version": _VERSION, "about": self._about}
+
+    def _write(self, content: dict[str, Any], *, sync: bool = True) -> None:
         line = json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
-        if self._file.closed:  # the server ends
-            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+        is_whole = self._state.st_size == self._size
         try:
             self._file.seek(self._size)
             self._file.truncate()  # an incomplete last line
             view = memoryview(line)
             while view:
                 view = view[self._file.write(view) :]
-            os.fsync(self._file.fileno())
+            if sync:
+                os.fsync(self._file.fileno())
         except OSError:
             self._file.truncate(self._size)
+            self._state = self._stat()
             raise
         self._size += len(line)
+        if is_whole:
+            self._digest.update(line)
+        else:
+            self._digest = self._digest_of_file()
+        self._state = self._stat()
 
-    def _read(self, about: dict[str, Any]) -> tuple[list[dict[str, Any]], int]:
-        """Entries, and the number of bytes of complete lines."""
-        *lines, rest = self._file.read().split(b"\n")  # the rest is empty, or incomplete
-        if not lines and not (rest.startswith(_START) or _START.startswith(rest)):
-            raise InvalidFileError(self._explain(0))
-        contents = []
-        for i, line in enumerate(lines):
-            content = _parse(line)
-            if content is None and i == len(lines) - 1 and i > 0:
-                lines.pop()
-                break
-            if content is None or (i > 0 and content.get("n") != i):
-                raise InvalidFileError(self._explain(i))
-            contents.append(content)
-        if contents:
-            self._check_header(contents.pop(0), about)
-        return contents, sum(len(line) + 1 for line in lines)
+    def _stat(self) -> os.stat_result:
+        return os.fstat(self._file.fileno())
 
-    def _explain(self, line: int) -> str:
-        if line == 0:
-            return f"{self.path} is not the journal of a review. Choose another --journal."
-        return (
-            f"{self.path}, line {line + 1}: this line of the journal is damaged. Restore a copy, "
-            "or choose another --journal."
-        )
+    def _is_intact(self) -> bool:
+        """Whether the file under our name has what was written last."""
+        try:
+            found = os.stat(self.path)
+        except OSError:
+            return False
+        if not os.path.samestat(found, self._state) or found.st_size != self._state.st_size:
+            return False
+        if found.st_mtime_ns != self._state.st_mtime_ns:
+            return bool(self._digest_of_file().digest() == self._digest.digest())
+        return True
 
-    def _check_header(self, header: dict[str, Any], about: dict[str, Any]) -> None:
-        if header.get("format") != _FORMAT or not isinstance(header.get("about"), dict):
-            raise InvalidFileError(self._explain(0))
-        if header.get("version") != _VERSION:
-            raise InvalidFileError(
-                f"{self.path} was written by another version of ambilearn. Use that version, or "
-                "choose another --journal."
-            )
-        known = header["about"]
-        for name in {**about, **known}:
-            if known.get(name) != json.loads(json.dumps(about.get(name))):
+    def _digest_of_file(self) -> Any:
+        self._file.seek(0)
+        return hashlib.sha256(self._file.read())
+
+    def _create_another(self) -> Path:
+        """Open a new file, under our name if that is free; otherwise beside it."""
+        for number in count(1):
+            path = self.path if number == 1 else _numbered(self.path, number)
+            with suppress(FileExistsError):
+                self._file = _open_locked(path, os.O_EXCL)
+                self._state = self._stat()
+                return path
+        raise AssertionError
+
+    def _check_no_later(self, path: Path) -> None:
+        later = _numbered(path, 2)
+        with suppress(OSError):
+            if later.read_bytes().startswith(_START):
                 raise InvalidFileError(
-                    f"{self.path} belongs to another review: {name} was "
-                    f"{shorten_repr(known.get(name))} and is {shorten_repr(about.get(name))}. Use "
-                    "the same table and options, or choose another --journal."
+                    f"{later} has the later answers of this review: it was written when another "
+                    f"program had changed {path.name}. Pass --journal {later}, or move that file "
+                    "away."
                 )
 
-    def _lock(self) -> None:
+
+def read_answers(path: str | os.PathLike[str]) -> dict[int, tuple[str, str]]:
+    """The settled rows of a journal without its table: candidates and label of each row.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> entry = {"id": "a", "kind": "answer", "labels": {"1": "anna"}}
+    >>> entry |= {"random": False, "found": {"1": "bob"}, "candidates": {"1": "anna|bob"}}
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "people.journal")
+    ...     with Journal(path, ReviewedRows(["bob", "anna|bob"], {})) as journal:
+    ...         journal.append(entry)
+    ...     read_answers(path)
+    {1: ('anna|bob', 'anna')}
+    """
+    path = Path(path)
+    header, entries, _ = _read(path, path.read_bytes(), None, str)
+    if header is None:
+        raise InvalidFileError(f"{path} {_NO_JOURNAL}")
+    texts: dict[int, str] = {}
+    for entry in entries:
+        if entry["kind"] == "answer":
+            texts |= {int(row): text for row, text in entry["candidates"].items()}
+    return {row: (texts[row], label) for row, label in replay(entries).labels.items()}
+
+
+class Replay(NamedTuple):
+    """What the entries of a journal amount to.
+
+    Parameters
+    ----------
+    steps : list of dict
+        The answers that were not undone. ``random`` is whether the row still counts as random.
+    labels : dict of int to str
+        The settled rows.
+    skipped : list of int
+        Skipped rows, in their order.
+    """
+
+    steps: list[dict[str, Any]]
+    labels: dict[int, str]
+    skipped: list[int]
+
+
+def replay(entries: Sequence[Mapping[str, Any]]) -> Replay:
+    """Answers, labels and skipped rows of a journal."""
+    steps: list[dict[str, Any]] = []
+    released: set[int] = set()  # random rows that the order had reached: they are reviewed
+    skipped: dict[int, None] = {}
+    for entry in entries:
+        released.update(entry.get("released", ()))
+        if entry["kind"] == "answer":
+            labels = {int(row): label for row, label in entry["labels"].items()}
+            found = {int(row): label for row, label in entry["found"].items()}
+            steps.append(dict(entry) | {"labels": labels, "found": found})
+            released.difference_update(labels)
+        elif entry["kind"] == "undo":
+            released.difference_update(steps.pop()["labels"])
+        else:
+            skipped.pop(entry["row"], None)
+            skipped[entry["row"]] = None
+    settled: dict[int, str | None] = {}
+    for step in steps:
+        settled |= step["labels"]
+        step["random"] = step["random"] and released.isdisjoint(step["labels"])
+    return Replay(steps, {k: v for k, v in settled.items() if v is not None}, list(skipped))
+
+
+def _numbered(path: Path, number: int) -> Path:
+    return path.with_name(f"{path.name}-{number}")
+
+
+# --- reading and checking -----------------------------------------------------------------------
+
+
+def _read(
+    path: Path,
+    content: bytes,
+    rows: ReviewedRows | None,
+    check_label: Callable[[str], object],
+) -> tuple[dict[str, Any] | None, list[dict[str, Any]], int]:
+    """Header (None if there is none yet), entries, and number of bytes of complete lines."""
+    *lines, rest = content.split(b"\n")  # the rest is empty, or incomplete
+    if not lines:
+        if rest.startswith(_START) or _START.startswith(rest):
+            return None, [], 0
+        raise InvalidFileError(f"{path} {_NO_JOURNAL}")
+    header = _parse_header(path, lines[0])
+    if rows is not None and (change := rows.find_change(header["about"])):
+        raise InvalidFileError(
+            f"{path} belongs to other rows: {change}. Restore the table, choose another --journal, "
+            f"or save the answers: ambilearn review {path} --corrections-out FILE"
+        )
+    entries: list[dict[str, Any]] = []
+    ids: set[str] = set()
+    n_steps = 0
+    for i, line in enumerate(lines[1:], start=1):
         try:
-            _lock_file(self._file)
-        except OSError as error:
-            raise JournalInUseError(
-                f"{self.path} is in use by another `ambilearn review --serve`. Continue the "
-                "review there, or end it first."
+            entry = json.loads(line)
+            _check_entry(entry, i, None if rows is None else rows.texts, check_label)
+            n_steps += {"answer": 1, "undo": -1}.get(entry["kind"], 0)
+            if entry["id"] in ids or n_steps < 0:
+                raise ValueError("it repeats an answer, or undoes one that does not exist")
+        except (ValueError, RecursionError) as error:
+            reason = "it cannot be read" if isinstance(error, json.JSONDecodeError) else error
+            raise InvalidFileError(
+                f"{path}, line {i + 1}: this line of the journal is damaged ({reason}). Restore a "
+                "copy, or choose another --journal."
             ) from error
+        ids.add(entry["id"])
+        entries.append(entry)
+    return header, entries, sum(len(line) + 1 for line in lines)
 
 
-def _parse(line: bytes) -> dict[str, Any] | None:
+def _parse_header(path: Path, line: bytes) -> dict[str, Any]:
     try:
-        content = json.loads(line)
-    except ValueError:
-        return None
-    return content if isinstance(content, dict) else None
+        header = json.loads(line)
+    except (ValueError, RecursionError):
+        header = None
+    if not isinstance(header, dict) or header.get("format") != _FORMAT:
+        raise InvalidFileError(f"{path} {_NO_JOURNAL}")
+    if header.get("version") != _VERSION:
+        raise InvalidFileError(
+            f"{path} was written by another version of ambilearn. Use that version, or choose "
+            "another --journal."
+        )
+    about = header.get("about")
+    kinds = {"rows": int, "candidates": str, "columns": dict}
+    sound = isinstance(about, dict) and all(
+        isinstance(about.get(name), kind) for name, kind in kinds.items()
+    )
+    if not sound:
+        raise InvalidFileError(f"{path}, line 1: this line of the journal is damaged.")
+    return header
+
+
+def _check_entry(
+    entry: Any, number: int, texts: list[str] | None, check_label: Callable[[str], object]
+) -> None:
+    """Raise ValueError for an entry that no review has written.
+
+    ``texts`` are the candidates of all rows, if the table is there.
+    """
+    n_rows = _MAX_ROWS if texts is None else len(texts)
+    if not isinstance(entry, dict) or entry.get("n") != number or not is_name(entry.get("id")):
+        raise ValueError("its number or name is wrong")
+    released = entry.get("released", [])
+    if not isinstance(released, list) or not all(_is_row(row, n_rows) for row in released):
+        raise ValueError("its random rows are wrong")
+    kind = entry.get("kind")
+    if kind == "skip" and _is_row(entry.get("row"), n_rows):
+        return
+    if kind == "undo":
+        return
+    if kind != "answer" or not isinstance(entry.get("random"), bool):
+        raise ValueError("it is not complete, or of another kind")
+    labels, found, candidates = (entry.get(name) for name in ("labels", "found", "candidates"))
+    if not (isinstance(labels, dict) and isinstance(found, dict) and isinstance(candidates, dict)):
+        raise ValueError("it is not complete")
+    if not labels or not labels.keys() == found.keys() == candidates.keys():
+        raise ValueError("it is not complete")
+    for row, label in labels.items():
+        if not _is_row_text(row, n_rows):
+            raise ValueError(f"there is no row {shorten_repr(row)}")
+        if not isinstance(found[row], str) or not isinstance(candidates[row], str):
+            raise ValueError("it is not complete")
+        if texts is not None and candidates[row] != texts[int(row)]:
+            raise ValueError(f"row {row} has other candidates in the table")
+        if label is not None:
+            if not isinstance(label, str) or not 0 < len(label) <= MAX_LABEL:
+                raise ValueError(f"row {row} has no label")
+            check_label(label)
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _is_row(value: Any, n_rows: int) -> bool:
+    return _is_count(value) and value < n_rows
+
+
+def _is_row_text(text: str, n_rows: int) -> bool:
+    is_number = text.isascii() and text.isdecimal() and len(text) < 20
+    return is_number and str(int(text)) == text and int(text) < n_rows
+
+
+# --- opening and locking --------------------------------------------------------------------------
+
+
+def _open_locked(path: Path, flags: int = 0) -> BinaryIO:
+    flags |= os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)
+    file: BinaryIO = os.fdopen(os.open(path, flags, 0o600), "r+b", buffering=0)
+    try:
+        _lock_file(file)
+    except OSError as error:
+        file.close()
+        if error.errno in (errno.EAGAIN, errno.EACCES, errno.EDEADLK):
+            raise JournalInUseError(
+                f"{path} is in use by another `ambilearn review`. Continue the review there, or "
+                "end it first."
+            ) from error
+        raise OSError(
+            error.errno,
+            f"{path} cannot be locked ({error.strerror}): choose another --journal, on a disk of "
+            "this machine.",
+        ) from error
+    return file
 
 
 if sys.platform == "win32":

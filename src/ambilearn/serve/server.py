@@ -4,6 +4,7 @@ The standard library's server is enough for one person, and keeps the installati
 """
 
 import hmac
+import io
 import json
 import re
 import secrets
@@ -14,18 +15,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from time import monotonic
 from typing import Any, Self
 from urllib.parse import parse_qs
 
-from ambilearn.serve.actions import InvalidActionError, is_name, parse_action
+from ambilearn.serve.actions import InvalidActionError, is_name, parse_action, parse_part
 from ambilearn.serve.limits import RateLimit
-from ambilearn.serve.service import OtherTabError, ReviewService
+from ambilearn.serve.service import MissingPartsError, OtherTabError, ReviewService
 
 HOST = "127.0.0.1"
-MAX_BODY = 4 * 2**20  # bytes: an answer for a hundred thousand rows
+MAX_BODY = 4 * 2**20  # bytes; larger answers come in parts
 _LENGTH, _DIGITS = re.compile("[0-9]+"), 12  # of a length; int() would accept more
-MAX_CONNECTIONS = 64
-_PATIENCE = 20.0  # seconds that a connection may be silent
+MAX_CONNECTIONS = 64  # with the token, and as many without
+_PATIENCE = 20.0  # seconds for the head of a request, for its body, and for each part of a reply
 _SWITCH = 0.0005  # seconds that a thread may run while another one waits
 _HEADERS = {
     "Cache-Control": "no-store",
@@ -65,7 +67,11 @@ class ReviewServer(ThreadingHTTPServer):
         self.token = token or secrets.token_urlsafe(24)
         self.known = RateLimit(100, 400)
         self.strange = RateLimit(5, 20)  # requests without the token
-        self._free = threading.Semaphore(MAX_CONNECTIONS)
+        self._places = threading.Lock()
+        self._unknown: dict[
+            Any, None
+        ] = {}  # connections that have not sent the token, oldest first
+        self._admitted: set[Any] = set()
         super().__init__((HOST, port), _Handler)
         self.port: int = self.server_address[1]
         self.hosts = {f"{name}:{self.port}" for name in (HOST, "localhost")}
@@ -84,18 +90,34 @@ class ReviewServer(ThreadingHTTPServer):
         self.server_close()
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Answer in a thread, or hang up if there are too many connections."""
-        if not self._free.acquire(blocking=False):
-            self.shutdown_request(request)
-            return
+        """Answer in a thread; hang up on the oldest connection without the token if necessary."""
+        with self._places:
+            if len(self._unknown) >= MAX_CONNECTIONS:
+                oldest = next(iter(self._unknown))
+                del self._unknown[oldest]
+                with suppress(OSError):
+                    oldest.shutdown(socket.SHUT_RDWR)
+            self._unknown[request] = None
         super().process_request(request, client_address)
+
+    def admit(self, request: Any) -> bool:
+        """Give a connection that has sent the token a place that no other connection takes."""
+        with self._places:
+            if request not in self._admitted:
+                if len(self._admitted) >= MAX_CONNECTIONS:
+                    return False
+                self._unknown.pop(request, None)
+                self._admitted.add(request)
+            return True
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         """Answer the requests of a connection."""
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self._free.release()
+            with self._places:
+                self._unknown.pop(request, None)
+                self._admitted.discard(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Print nothing about clients that close the connection or send invalid requests."""
@@ -122,6 +144,27 @@ class _RejectedError(Exception):
         self.status = status
 
 
+class _Received(io.RawIOBase):
+    """What a connection receives, until a deadline for all of it."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self.deadline = 0.0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        left = self.deadline - monotonic()
+        if left <= 0:
+            raise TimeoutError
+        self._connection.settimeout(left)
+        try:
+            return self._connection.recv_into(buffer)
+        finally:
+            self._connection.settimeout(_PATIENCE)
+
+
 class _Handler(BaseHTTPRequestHandler):
     server: ReviewServer
     protocol_version = "HTTP/1.1"
@@ -133,6 +176,18 @@ class _Handler(BaseHTTPRequestHandler):
         super().setup()
         with suppress(OSError):
             self.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._received = _Received(self.connection)
+        self.rfile = io.BufferedReader(self._received)
+
+    def handle_one_request(self) -> None:
+        self._received.deadline = monotonic() + _PATIENCE
+        super().handle_one_request()
+
+    def handle_expect_100(self) -> bool:
+        """Answer at once: the client waits with the body."""
+        super().handle_expect_100()
+        self.wfile.flush()
+        return True
 
     def do_GET(self) -> None:
         self._answer(self._get)
@@ -153,6 +208,9 @@ class _Handler(BaseHTTPRequestHandler):
         except OtherTabError:
             text = "Another tab of the browser is in use for this review."
             self._reject(HTTPStatus.CONFLICT, text, close=False)
+        except MissingPartsError:
+            text = "Parts of the answer are missing."
+            self._reject(HTTPStatus.PRECONDITION_REQUIRED, text, close=False)
         except OSError:
             raise  # the client hung up
         except Exception as error:
@@ -170,12 +228,17 @@ class _Handler(BaseHTTPRequestHandler):
             raise _RejectedError(HTTPStatus.TOO_MANY_REQUESTS, "Too many requests.")
         if not known or not slash:
             raise _RejectedError(HTTPStatus.FORBIDDEN, "Open the address that the command printed.")
+        if not self.server.admit(self.connection):
+            raise _RejectedError(HTTPStatus.SERVICE_UNAVAILABLE, "Too many connections.")
         if self.headers.get_all("Host", []) not in [[host] for host in self.server.hosts]:
             raise _RejectedError(HTTPStatus.FORBIDDEN, "This server answers on this machine only.")
         origins = self.headers.get_all("Origin", [])
         is_own = origins == [f"http://{self.headers['Host']}"]
         is_opened = self.command == "GET" and not origins  # by its address, or by the page itself
-        is_foreign = self.headers.get("Sec-Fetch-Site") in ("cross-site", "same-site")
+        fetched = [self.headers.get(f"Sec-Fetch-{name}") for name in ("Site", "Mode", "Dest")]
+        # The redirecting file that the command opens is no page of this server.
+        is_opening = is_opened and not path and fetched[1:] == ["navigate", "document"]
+        is_foreign = fetched[0] in ("cross-site", "same-site") and not is_opening
         if is_foreign or not (is_own or is_opened):
             raise _RejectedError(HTTPStatus.FORBIDDEN, "Requests from other pages are not allowed.")
         return path
@@ -194,6 +257,7 @@ class _Handler(BaseHTTPRequestHandler):
         return int(lengths[0])
 
     def _read_body(self, length: int) -> Any:
+        self._received.deadline = monotonic() + _PATIENCE
         content = self.rfile.read(length)
         if len(content) < length:
             raise _RejectedError(HTTPStatus.BAD_REQUEST, "The request is not complete.")
@@ -225,6 +289,9 @@ class _Handler(BaseHTTPRequestHandler):
             except OSError as error:
                 text = f"The journal cannot be written ({error.strerror})."
                 self._reject(HTTPStatus.INSUFFICIENT_STORAGE, text, close=False)
+        elif what == "part":
+            service.collect(parse_part(content))
+            self._send_json({})
         elif what == "take":
             service.take_over(tab)
             self._send_json({})
@@ -245,6 +312,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _send_image(self, number: str) -> None:
         found = None
+        # Only inside of a page: as a document, an SVG image could contain scripts and links.
+        if self.headers.get("Sec-Fetch-Dest", "image") != "image":
+            raise _RejectedError(HTTPStatus.FORBIDDEN, "Images are shown on the page only.")
         if number.isascii() and number.isdecimal() and len(number) < 10:
             found = self.server.service.image(int(number))
         if found is None:

@@ -3,7 +3,6 @@
 import base64
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -11,19 +10,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ambilearn._utils.label_text import normalize_label
 from ambilearn.doubt import Doubt
-from ambilearn.review.embedding import ImageContent, Problem, read_image
-from ambilearn.review.page import render_review
+from ambilearn.review.embedding import ImageCache, ImageContent
+from ambilearn.review.page import encode_page
 from ambilearn.review.record import Review
 from ambilearn.review.session import ReviewSession
-from ambilearn.serve.actions import Action, Answer, InvalidActionError, Skip, Undo
-from ambilearn.serve.journal import Journal
+from ambilearn.serve.actions import Action, Answer, InvalidActionError, Part, Skip, Undo
+from ambilearn.serve.journal import Journal, replay
 
 HEAD = 200  # rows at the front of the order, in which random rows are mixed
 _GONE = 30.0  # seconds without a request after which a tab counts as closed
 _WAIT = 15.0  # seconds that a request for news waits
 _HISTORY = 100  # steps that a page can undo after it was loaded anew
+
+
+_MAX_TEXT = 2**28  # characters of all labels of one answer
+
+
+class MissingPartsError(Exception):
+    """Parts of a large answer were not received; the page sends them again."""
 
 
 class OtherTabError(Exception):
@@ -64,11 +69,12 @@ class ReviewService:
     ) -> None:
         self._review, self._session, self._journal = review, session, journal
         self._parse_label, self._images, self._clock = parse_label, images, clock
-        self.page = render_review(review, served=True, outputs=outputs).encode()
+        self.page = encode_page(review, served=True, outputs=outputs)
         self.ended = threading.Event()
         self._writing = threading.Lock()
+        self._parts: tuple[str, int, dict[int, str | None]] = "", 0, {}
         self._ids = {str(entry["id"]) for entry in journal.entries}
-        self._steps = step_ids(journal.entries)
+        self._steps: list[str] = [step["id"] for step in replay(journal.entries).steps]
         self._tab: str | None = None
         self._seen = 0.0
         self._turn = 0  # how often another tab took over
@@ -79,7 +85,7 @@ class ReviewService:
         self._class_of_label = {
             label: places.get(str(label), -1) for label in session.sets.classes.tolist()
         }
-        self._read_image = lru_cache(256)(read_image)
+        self._read_images = ImageCache()
 
     # --- requests -------------------------------------------------------------------------------
 
@@ -124,12 +130,25 @@ class ReviewService:
                 raise InvalidActionError("The review has ended.")
             match action:
                 case Answer():
-                    self._answer(action)
+                    self._answer(self._with_parts(action))
                 case Undo():
                     self._undo(action)
                 case Skip():
                     self._skip(action)
             return {"n": len(self._journal.entries)}
+
+    def collect(self, part: Part) -> None:
+        """Keep a part of a large answer until the answer itself comes."""
+        with self._writing:
+            name, n_parts, labels = self._parts
+            if part.number == 0:
+                name, n_parts, labels = part.id, 0, {}
+            if (name, n_parts) != (part.id, part.number):
+                raise MissingPartsError
+            labels |= part.labels
+            if sum(len(text or "") for text in labels.values()) > _MAX_TEXT:
+                raise InvalidActionError("The answer is too large.")
+            self._parts = name, n_parts + 1, labels
 
     def take_over(self, tab: str) -> None:
         """Make a tab the one that is in use."""
@@ -156,13 +175,18 @@ class ReviewService:
         """An image of the table, None if it cannot be shown."""
         if not 0 <= number < len(self._images):
             return None
-        path = self._images[number]
-        if path.resolve() != path:  # replaced by a link, perhaps to another folder
-            return None
-        found = self._read_image(path)
-        return None if isinstance(found, Problem) else found
+        return self._read_images(self._images[number])
 
     # --- actions --------------------------------------------------------------------------------
+
+    def _with_parts(self, action: Answer) -> Answer:
+        if not action.n_parts:
+            return action
+        name, n_parts, labels = self._parts
+        if (name, n_parts) != (action.id, action.n_parts):
+            raise MissingPartsError
+        self._parts = "", 0, {}
+        return action._replace(labels=labels | action.labels)
 
     def _answer(self, action: Answer) -> None:
         labels: dict[int, Any] = {}
@@ -172,16 +196,19 @@ class ReviewService:
         is_random = len(labels) == 1 and next(iter(labels)) in self._random
         found = self._session.labels_by_method(labels)
         entry = {"labels": _texts(labels), "found": _texts(found), "random": is_random}
+        entry["candidates"] = {str(row): self._review.rows[row].raw for row in labels}
         self._write(action, "answer", **entry)
-        self._steps.append(action.id)
-        self._session.settle_rows(labels, random=is_random)
+        with self._session.changed:  # a state has both or none
+            self._steps.append(action.id)
+            self._session.settle_rows(labels, random=is_random)
 
     def _undo(self, action: Undo) -> None:
         if not self._steps or self._steps[-1] != action.of:
             raise InvalidActionError("Only the last answer can be undone.")
         self._write(action, "undo")
-        self._steps.pop()
-        self._session.undo()
+        with self._session.changed:
+            self._steps.pop()
+            self._session.undo()
 
     def _skip(self, action: Skip) -> None:
         self._check_row(action.row)
@@ -206,18 +233,8 @@ class ReviewService:
             raise InvalidActionError(f"There is no row {row}.")
 
     def _label(self, text: str) -> Any:
-        text = normalize_label(text)
-        known = text in self._review.classes
-        if not text or (not known and self._review.separator in text):
-            raise InvalidActionError(
-                f"A label must not be empty or contain {self._review.separator!r}."
-            )
         try:
-            text.encode()
             return self._session.check_label(self._parse_label(text))
-        except UnicodeEncodeError:
-            message = "The label has a character that cannot be written to a file."
-            raise InvalidActionError(message) from None
         except ValueError as error:
             raise InvalidActionError(" ".join(str(error).split())) from error
 
@@ -254,6 +271,7 @@ class ReviewService:
             "unlearned": session.n_unlearned,
             "updated": session.has_update,
             "problem": session.problem,
+            "notice": self._journal.notice,
             "ended": self.ended.is_set(),
         }
 
@@ -294,17 +312,6 @@ class ReviewService:
             [name, [[int(row), text] for row, text in _texts(step.before).items()]]
             for name, step in steps
         ]
-
-
-def step_ids(entries: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Names of the answers that were not undone, in their order."""
-    names: list[str] = []
-    for entry in entries:
-        if entry["kind"] == "answer":
-            names.append(str(entry["id"]))
-        elif entry["kind"] == "undo":
-            names.pop()
-    return names
 
 
 def _pairs_of_page(review: Review, session: ReviewSession) -> NDArray[np.intp]:

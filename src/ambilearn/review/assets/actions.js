@@ -44,7 +44,7 @@ function toggle(row) {
 }
 
 function zoom(row) {
-  if (row.image === null) return say(`Row ${row.index} has no image.`);
+  if (row.image === null || row.unloaded) return say(`Row ${row.index} has no image.`);
   byId("zoomed").src = row.image;
   byId("zoomed").alt = `Image of row ${row.index}`;
   openDialog("zoom");

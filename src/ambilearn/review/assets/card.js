@@ -50,7 +50,7 @@ function isPictured(row) {
 }
 
 function drawImage(row, onZoom) {
-  const missing = () => make("div", "picture missing", make("span", "", `image ${row.problem}`));
+  const missing = () => make("div", "picture missing", make("span", "", `image ${row.problem ?? "cannot be loaded"}`));
   if (row.image === null) return missing();
   const image = make("img", "", [], {
     alt: `Image of row ${row.index}`,
@@ -61,10 +61,10 @@ function drawImage(row, onZoom) {
   const button = make("button", "picture", image, { type: "button", tabindex: "-1" });
   button.setAttribute("aria-label", `Enlarge the image of row ${row.index}`);
   image.addEventListener("error", () => {
-    row.image = null;
-    row.problem ??= "cannot be loaded";
+    row.unloaded = true; // the next card of the row tries again
     button.replaceWith(missing());
   });
+  image.addEventListener("load", () => (row.unloaded = false));
   button.addEventListener("click", () => onZoom(row));
   image.src = row.image;
   return button;
@@ -198,7 +198,7 @@ function drawCard(row, { old, columns, decision, status, current, place, total, 
   candidates.append(footer);
 
   // The picture of the old card is taken over: a new one would flicker.
-  const picture = old?.querySelector(".picture") ?? (isPictured(row) && drawImage(row, actions.zoom));
+  const picture = old?.querySelector(".picture:not(.missing)") ?? (isPictured(row) && drawImage(row, actions.zoom));
   const parts = picture ? [picture, info, candidates] : [info, candidates];
   const card = make("article", `card ${status} ${picture ? "pictured" : ""}`, parts, {
     "aria-labelledby": `row-${row.index}`,

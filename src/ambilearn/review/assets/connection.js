@@ -1,6 +1,25 @@
 // The connection to the server: actions wait until they are confirmed, and are sent in their order.
 
 const RETRY = 1000; // milliseconds
+const PART_LENGTH = 500_000; // characters of a request; the server takes four megabytes
+// No connection, another address, parts are missing, too many requests, busy, the disk is full.
+const MAY_SUCCEED_LATER = new Set([0, 403, 408, 428, 429, 503, 507]);
+
+/** The labels of an answer in parts that are not too long for a request. */
+function inParts(labels, limit = PART_LENGTH) {
+  const parts = [];
+  let length = Infinity;
+  for (const pair of labels) {
+    const more = JSON.stringify(pair).length + 1;
+    if (length + more > limit) {
+      parts.push([]);
+      length = 0;
+    }
+    parts.at(-1).push(pair);
+    length += more;
+  }
+  return parts;
+}
 
 class Connection {
   /** `onStatus()` is called when something about the connection changes. */
@@ -28,16 +47,29 @@ class Connection {
     this.sending = true;
     while (this.waiting.length && this.writer) {
       const [action] = this.waiting;
-      const reply = await this.post("act", action);
+      const reply = await this.#act(action);
       if (reply.status === 409) this.writer = false;
-      else if (reply.ok || reply.status === 400 || reply.status === 500) {
+      else if (MAY_SUCCEED_LATER.has(reply.status)) await pause(RETRY);
+      else {
         this.waiting.shift();
         this.#store();
         if (!reply.ok) this.onRejected(reply.body.error ?? "The server rejected an answer.");
-      } else await pause(RETRY);
+      }
       this.onStatus();
     }
     this.sending = false;
+  }
+
+  /** Post an action; a large answer in parts, of which only the last one settles rows. */
+  async #act(action) {
+    const parts = action.kind === "answer" ? inParts(action.labels) : [];
+    if (parts.length < 2) return this.post("act", action);
+    const last = parts.pop();
+    for (const [part, labels] of parts.entries()) {
+      const reply = await this.post("part", { id: action.id, part, labels });
+      if (!reply.ok) return reply;
+    }
+    return this.post("act", { ...action, labels: last, parts: parts.length });
   }
 
   /** Post to the server; the status is 0 if it cannot be reached. */

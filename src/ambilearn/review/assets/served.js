@@ -81,6 +81,8 @@ function showWorth(state) {
   byId("worth").hidden = state.settled === 0;
   byId("sentence").textContent = state.sentence ?? "";
   byId("sentence").hidden = !state.sentence;
+  byId("notice").textContent = state.notice ?? "";
+  byId("notice").hidden = !state.notice;
   byId("learning").textContent = state.problem
     ? `The method cannot be fitted again: ${state.problem}`
     : learning(state);
