@@ -340,8 +340,8 @@ def test_what_does_not_change_the_rows_continues_a_review(table, opened, tmp_pat
 
 def test_an_invalid_character_is_reported_with_its_row(tmp_path):
     path = tmp_path / "people.jsonl"
-    rows = [{"x": i % 3, "names": ["anna", "bob"]} for i in range(9)]
-    rows[4]["names"] = ["anna", "half \ud800"]
+    rows = [{"x": i % 3, "town": f"town {i % 2}", "names": ["anna", "bob"]} for i in range(9)]
+    rows[4]["town"] = "half \ud800"
     path.write_text("\n".join(map(json.dumps, rows)))
     result = run("review", path, *OPTIONS)
     assert result.exit_code == 1
