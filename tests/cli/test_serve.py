@@ -343,7 +343,7 @@ def test_an_invalid_character_is_reported_with_its_row(tmp_path):
     rows = [{"x": i % 3, "town": f"town {i % 2}", "names": ["anna", "bob"]} for i in range(9)]
     rows[4]["town"] = "half \ud800"
     path.write_text("\n".join(map(json.dumps, rows)))
-    result = run("review", path, *OPTIONS)
+    result = run("review", path, *OPTIONS, "--exclude", "town")
     assert result.exit_code == 1
     assert "Row 4 of the table has an invalid character" in result.output
 
