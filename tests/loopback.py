@@ -11,8 +11,7 @@ def serve(folder, fault=None):
     """Serve the files of a folder; yields the server, whose ``url`` ends without a slash.
 
     ``fault``: ``"cut"`` announces the whole file and hangs up halfway; ``"half"`` sends half of the
-    file as if it were all; ``"flip"`` changes one bit; ``"endless"`` never stops; ``"stall"``
-    accepts and stays silent; ``"pause"`` sends half, then waits until ``release`` is set;
+    file as if it were all; ``"flip"`` changes one bit; ``"stall"`` accepts and stays silent; ``"pause"`` sends half, then waits until ``release`` is set;
     ``"404"`` and ``"503"`` answer with that status.
     """
     release = threading.Event()
@@ -35,8 +34,7 @@ def serve(folder, fault=None):
             elif fault == "flip":
                 content = content[:half] + bytes([content[half] ^ 1]) + content[half + 1 :]
             self.send_response(200)
-            if fault != "endless":
-                self.send_header("Content-Length", str(len(content)))
+            self.send_header("Content-Length", str(len(content)))
             self.end_headers()
             try:
                 if fault == "cut":
@@ -46,9 +44,6 @@ def serve(folder, fault=None):
                     self.wfile.flush()
                     release.wait()
                     self.wfile.write(content[half:])
-                elif fault == "endless":
-                    while True:
-                        self.wfile.write(bytes(1 << 16))
                 else:
                     self.wfile.write(content)
             except OSError:

@@ -45,7 +45,7 @@ def test_fetch_of_an_embedded_data_set(run):
 def test_fetch_without_network_fails_and_continues(run, tmp_path):
     status, out, err = run("data", "fetch", "lost", "digits", "--data-home", tmp_path / "home")
     assert status == 1
-    assert re.search(r"^lost: lost.mat could not be fetched .* no network", err)
+    assert re.search(r"^lost: lost.mat could not be fetched .* refused", err)
     assert "Traceback" not in err
     assert "digits: part of scikit-learn" in out
 

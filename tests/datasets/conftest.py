@@ -11,7 +11,7 @@ import pooch
 import pytest
 from scipy.io import savemat
 
-from ambilearn.datasets.checksum import checksum
+from ambilearn.datasets.fetch import checksum
 from ambilearn.datasets.registry import DatasetInfo
 
 

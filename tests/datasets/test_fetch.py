@@ -1,6 +1,7 @@
 """Downloads over real HTTP on the loopback interface: what goes wrong, and what is left behind."""
 
 import errno
+import hashlib
 import os
 import shutil
 import signal
@@ -17,12 +18,9 @@ from ambilearn.datasets import (
     ChecksumError,
     DataNotFoundError,
     DatasetError,
-    DiskFullError,
-    FolderNotWritableError,
     NetworkError,
 )
-from ambilearn.datasets.checksum import checksum
-from ambilearn.datasets.fetch import fetch_file, find_file
+from ambilearn.datasets.fetch import checksum, fetch_file, find_file, search_folders, verify
 
 
 @pytest.fixture
@@ -123,14 +121,12 @@ def test_missing_file_without_download(shop, home):
 
 FAULTS = {  # of a server: the error, and its message
     "404": (DataNotFoundError, r"status 404.*MIRROR"),
-    "503": (NetworkError, "returned status 503"),
-    "cut": (NetworkError, r"broke after [1-9]\d* bytes.*try again"),
+    "503": (NetworkError, "status 503"),
+    "cut": (NetworkError, r"IncompleteRead\([1-9]\d* bytes read.*try again"),
     "half": (ChecksumError, r"Nothing was kept"),
     "flip": (ChecksumError, "checksum sha256:"),
-    "endless": (ChecksumError, "sent more than"),
-    "stall": (NetworkError, r"within 0\.2 s"),
-    # How much of the first half arrives in time depends on the machine; the rest never does.
-    "pause": (NetworkError, r"broke after [1-9]\d* bytes|no answer within"),
+    "stall": (NetworkError, "Read timed out"),
+    "pause": (NetworkError, "Read timed out"),
 }
 
 
@@ -160,7 +156,6 @@ def test_no_network(shop, home):
     _, info = shop
     with pytest.raises(NetworkError) as caught:  # the source does not answer
         fetch_file(info, home)
-    assert "no network (" in str(caught.value)
     assert "refused" in str(caught.value)
     assert str(home) in str(caught.value)
     assert isinstance(caught.value, ConnectionError)
@@ -176,39 +171,23 @@ def test_unknown_host(shop, home, monkeypatch):
     _, info = shop
     monkeypatch.setattr(socket, "getaddrinfo", unknown)
     info = replace(info, folder_url="http://nowhere.invalid/")
-    with pytest.raises(NetworkError, match=r"no network \(.*nowhere.invalid"):
+    with pytest.raises(NetworkError, match=r"from http://nowhere\.invalid/"):
         fetch_file(info, home)
 
 
 def test_full_disk(shop, full_folder):
     folder, info = shop
     assert info.size > 4096
-    with serve(folder) as server, pytest.raises(DiskFullError) as caught:
+    with serve(folder) as server, pytest.raises(OSError, match=os.strerror(errno.ENOSPC)):
         fetch_file(at(info, server), full_folder)
-    assert str(full_folder) in str(caught.value)
-    assert "AMBILEARN_DATA" in str(caught.value)
     assert left_in(full_folder) == []
-
-
-def test_read_only_folder(shop, read_only, home):
-    folder, info = shop
-    read_only(home)
-    with serve(folder) as server, pytest.raises(FolderNotWritableError) as caught:
-        fetch_file(at(info, server), home)
-    assert str(home) in str(caught.value)
-    assert "AMBILEARN_DATA" in str(caught.value)
-    assert isinstance(caught.value, PermissionError)
 
 
 def test_folder_that_cannot_exist(shop, tmp_path):
     folder, info = shop
     (tmp_path / "file").write_text("")
-    below = tmp_path / "file" / "below"
-    with (
-        serve(folder) as server,
-        pytest.raises(FolderNotWritableError, match="Choose a writable folder"),
-    ):
-        fetch_file(at(info, server), below)
+    with serve(folder) as server, pytest.raises(OSError, match="file"):
+        fetch_file(at(info, server), tmp_path / "file" / "below")
     assert (tmp_path / "file").read_text() == ""
 
 
@@ -309,3 +288,73 @@ def test_two_processes_at_once(shop, home):
         assert [child.wait() for child in children] == [0, 0]
     assert left_in(home) == [info.file]
     assert checksum(home / info.file) == info.checksum
+
+
+# ---- checksums
+
+
+@pytest.mark.parametrize(
+    ("content", "blob_id"),  # as `git hash-object` prints them
+    [
+        (b"", "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"),
+        (b"hello\n", "ce013625030ba8dba906f756967f9e9ca394464a"),
+    ],
+)
+def test_git_blob_id(tmp_path, content, blob_id):
+    path = tmp_path / "file"
+    path.write_bytes(content)
+    assert checksum(path, "gitblob") == f"gitblob:{blob_id}"
+
+
+def test_sha256_of_a_file_larger_than_one_block(tmp_path):
+    content = os.urandom((1 << 21) + 17)
+    path = tmp_path / "file"
+    path.write_bytes(content)
+    assert checksum(path) == "sha256:" + hashlib.sha256(content).hexdigest()
+
+
+def test_unknown_scheme(tmp_path):
+    with pytest.raises(ValueError, match="md5"):
+        checksum(tmp_path, "md5")
+
+
+def test_a_wrong_file_is_named_with_both_checksums_and_advice(shop):
+    folder, info = shop
+    path = folder / info.file
+    verify(path, info)
+    with pytest.raises(ChecksumError) as caught:
+        verify(path, replace(info, checksum="sha256:" + "0" * 64))
+    for part in (str(path), f"{info.size} bytes", "0" * 64, info.checksum, "remove the file"):
+        assert part in str(caught.value)
+
+
+# ---- folders
+
+
+def test_folders_are_searched_in_the_documented_order(tmp_path, monkeypatch, private_machine):
+    assert search_folders() == [private_machine]
+    monkeypatch.setenv("AMBILEARN_DATA", str(tmp_path / "mine"))
+    assert search_folders("given") == [
+        type(tmp_path)("given"),
+        tmp_path / "mine",
+        private_machine,
+    ]
+
+
+def test_an_empty_variable_is_ignored(monkeypatch, private_machine):
+    monkeypatch.setenv("AMBILEARN_DATA", "")
+    assert search_folders() == [private_machine]
+
+
+def test_without_pooch_only_the_given_folders_are_searched(monkeypatch, tmp_path):
+    """Files that somebody put there load in an environment that cannot download."""
+    monkeypatch.setitem(sys.modules, "pooch", None)
+    assert search_folders() == []
+    monkeypatch.setenv("AMBILEARN_DATA", str(tmp_path / "named"))
+    assert search_folders(tmp_path / "given") == [tmp_path / "given", tmp_path / "named"]
+
+
+def test_a_tilde_is_the_home_folder(monkeypatch, tmp_path):
+    for name in ("HOME", "USERPROFILE"):  # the latter on Windows
+        monkeypatch.setenv(name, str(tmp_path))
+    assert search_folders("~/data")[0] == tmp_path / "data"

@@ -12,7 +12,7 @@ from ambilearn.datasets import (
     load_dataset,
     make_candidates,
 )
-from ambilearn.datasets.checksum import checksum
+from ambilearn.datasets.fetch import checksum
 from ambilearn.datasets.load import load
 from ambilearn.datasets.registry import DatasetInfo, registry
 

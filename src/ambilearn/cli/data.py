@@ -34,7 +34,7 @@ def list_command(data_home: Path | None) -> None:
     from rich.table import Table
 
     from ambilearn.datasets import list_datasets
-    from ambilearn.datasets.folders import search_folders
+    from ambilearn.datasets.fetch import search_folders
 
     table = Table(box=None, pad_edge=False)
     table.add_column("name", style="bold", no_wrap=True)
@@ -98,8 +98,7 @@ def check(names: tuple[str, ...], data_home: Path | None) -> None:
     Reads every file completely. The exit status is 1 if a file is wrong, or if a data set that is
     named on the command line is missing.
     """
-    from ambilearn.datasets.checksum import verify
-    from ambilearn.datasets.fetch import find_file, repair_advice
+    from ambilearn.datasets.fetch import find_file, verify
     from ambilearn.datasets.load import load
 
     console, failed = Console(), False
@@ -111,7 +110,7 @@ def check(names: tuple[str, ...], data_home: Path | None) -> None:
             continue
         try:
             if path is not None:
-                verify(path, info.checksum, advice=repair_advice(info, path))
+                verify(path, info)
             loaded = load(info, data_home=data_home, download=False)
         except DatasetError as error:
             failed = True

@@ -5,8 +5,6 @@ from .controlled import make_candidates as make_candidates
 from .errors import ChecksumError as ChecksumError
 from .errors import DataNotFoundError as DataNotFoundError
 from .errors import DatasetError as DatasetError
-from .errors import DiskFullError as DiskFullError
-from .errors import FolderNotWritableError as FolderNotWritableError
 from .errors import InvalidFileError as InvalidFileError
 from .errors import NetworkError as NetworkError
 from .errors import UnknownDatasetError as UnknownDatasetError

@@ -25,13 +25,5 @@ class NetworkError(DatasetError, ConnectionError):
     """The source could not be reached, or the connection broke."""
 
 
-class DiskFullError(DatasetError, OSError):
-    """There is not enough disk space for a download."""
-
-
-class FolderNotWritableError(DatasetError, PermissionError):
-    """The folder for downloads is not writable."""
-
-
 class InvalidFileError(DatasetError, ValueError):
     """A file does not have the expected content. Nothing in it was executed."""

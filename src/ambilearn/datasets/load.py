@@ -30,7 +30,7 @@ def load_dataset(
     data_home : path-like, optional
         Folder to search first, and to download to. The folder in the environment variable
         ``AMBILEARN_DATA`` and the user's cache are searched next. The checksum of a file is
-        verified once.
+        verified.
     download : bool, default=True
         Whether to download a file that is not on this machine, from its published source or from
         the address in ``AMBILEARN_MIRROR``.
@@ -43,7 +43,7 @@ def load_dataset(
     ------
     DatasetError
         One subclass for each cause: unknown data set, missing file, no network, wrong
-        checksum, full disk, folder not writable, unexpected content.
+        checksum, unexpected content. OSError if a download cannot be written.
 
     Examples
     --------
