@@ -11,8 +11,9 @@ def serve(folder, fault=None):
     """Serve the files of a folder; yields the server, whose ``url`` ends without a slash.
 
     ``fault``: ``"cut"`` announces the whole file and hangs up halfway; ``"half"`` sends half of the
-    file as if it were all; ``"flip"`` changes one bit; ``"stall"`` accepts and stays silent; ``"pause"`` sends half, then waits until ``release`` is set;
-    ``"404"`` and ``"503"`` answer with that status.
+    file as if it were all; ``"flip"`` changes one bit; ``"stall"`` accepts and stays silent;
+    ``"pause"`` sends half, then waits until ``release`` is set; ``"404"`` and ``"503"`` answer with
+    that status.
     """
     release = threading.Event()
     requests = []

@@ -12,6 +12,7 @@ from ambilearn.experiments.report import render_report
 from ambilearn.experiments.results import ExperimentResults
 from ambilearn.experiments.spec import load_spec
 from ambilearn.experiments.store import Store
+from ambilearn.experiments.tables import compare_with_best
 from ambilearn.experiments.task import Result
 
 VOID = {"meta", "link", "img", "br", "hr"}
@@ -116,6 +117,16 @@ def test_a_real_run_with_figures(small, small_store):
     assert "PL-CL (oracle, random 2 †)" in found.text
     assert "chosen with the test labels" in found.text
     assert "published std" not in found.text  # it has no published numbers
+
+
+def test_the_best_of_each_column_is_marked(small, small_store):
+    with Store(small_store) as store:
+        page = render_report([small], store)
+    expected = [compare_with_best(small, show) for show in small.spec.shows[:2]]
+    for rank, mark in (("best", ""), ("equal", " ≈")):
+        count = sum(list(cells.values()).count(rank) for cells in expected)
+        assert len(re.findall(rf'<td class="\s*{rank}">\d[^<]*{mark}</td>', page)) == count > 0
+    assert "not significantly worse than the best" in page
 
 
 @pytest.mark.slow

@@ -10,7 +10,13 @@ from ambilearn.experiments.results import ExperimentResults
 from ambilearn.experiments.spec import load_spec
 from ambilearn.experiments.stats import compare, holm
 from ambilearn.experiments.store import Store
-from ambilearn.experiments.tables import UNMEASURED, build_tables, compute_ranking, plus_minus
+from ambilearn.experiments.tables import (
+    UNMEASURED,
+    build_tables,
+    compare_with_best,
+    compute_ranking,
+    plus_minus,
+)
 
 NOISE = np.random.default_rng(0).normal(0, 0.01, 100)
 
@@ -74,6 +80,19 @@ def test_marks_show_the_better_method(measured):
     assert marks["IPAL", "Lost"] == "○"
     assert marks["PL-CL", "Lost"] == marks["LALO", "Lost"] == ""
     assert marks["SURE", "FG-NET (MAE3)"] == "●"
+
+
+def test_lines_are_compared_with_the_best_of_each_column(measured):
+    """SURE is best; PL-CL differs from it by noise, and all others are clearly behind."""
+
+    def accuracy(label, task):
+        noise = 0.01 * (-1) ** task.run
+        return {"SURE": 0.8, "PL-CL": 0.799 + noise, "LALO": 0.8}.get(label, 0.7 + noise)
+
+    experiment = measured("real-world", accuracy, data=["lost"])
+    show = experiment.spec.shows[0]
+    ranks = {"SURE": "best", "LALO": "best", "PL-CL": "equal"}
+    assert compare_with_best(experiment, show) == {(k, "Lost"): rank for k, rank in ranks.items()}
 
 
 def test_brackets_if_holm_is_not_significant(measured):

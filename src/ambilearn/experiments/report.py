@@ -12,7 +12,7 @@ from ambilearn.experiments.execute import environment
 from ambilearn.experiments.figures import build_figures
 from ambilearn.experiments.results import ExperimentResults
 from ambilearn.experiments.store import Store
-from ambilearn.experiments.tables import UNMEASURED, Table, build_tables
+from ambilearn.experiments.tables import UNMEASURED, Table, build_tables, compare_with_best
 from ambilearn.experiments.verify import checks
 
 
@@ -54,7 +54,7 @@ def _section(experiment: ExperimentResults) -> dict[str, Any]:
         "name": spec.name,
         "title": spec.title,
         "reference": experiment.fixed_lines[0].label,
-        "tables": [_table(table) for table in build_tables(experiment)],
+        "tables": _tables(experiment),
         "figures": [
             {"title": title, "uri": _data_uri(figure)}
             for title, figure in build_figures(experiment).values()
@@ -81,15 +81,33 @@ def _section(experiment: ExperimentResults) -> dict[str, Any]:
     }
 
 
-def _table(table: Table) -> dict[str, Any]:
-    """Cells with the published number and the difference, if there is one."""
+def _tables(experiment: ExperimentResults) -> list[dict[str, Any]]:
+    shows = {show["name"]: show for show in experiment.spec.shows}
+    return [
+        _table(table, compare_with_best(experiment, shows[table.name]))
+        if table.records and "line" in table.records[0]
+        else _table(table, {})
+        for table in build_tables(experiment)
+    ]
+
+
+def _table(table: Table, best: dict[tuple[str, str], str]) -> dict[str, Any]:
+    """Cells with the published number and the difference, and marks of the best of each column."""
     rows = [[{"text": text} for text in row] for row in table.rows]
+    notes = table.notes
     if table.records and "line" in table.records[0]:
         cells = iter(table.records)
         for row in rows:
             for cell, record in zip(row[1:], cells, strict=False):
                 cell |= _compare_with_published(record)
-    return {"title": table.title, "header": table.header, "rows": rows, "notes": table.notes}
+                cell["rank"] = best.get((record["line"], record["column"]), "")
+    if best:
+        notes = [
+            "Bold: the best mean of the column. ≈: not significantly worse than the best (paired "
+            "t-test, 0.05).",
+            *notes,
+        ]
+    return {"title": table.title, "header": table.header, "rows": rows, "notes": notes}
 
 
 def _compare_with_published(record: dict[str, Any]) -> dict[str, str]:

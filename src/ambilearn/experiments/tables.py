@@ -92,6 +92,35 @@ def accuracy_table(experiment: ExperimentResults, show: dict[str, Any]) -> Table
     return Table(show["name"], show["title"], header, rows, records, notes)
 
 
+def compare_with_best(
+    experiment: ExperimentResults, show: dict[str, Any]
+) -> dict[tuple[str, str], str]:
+    """Cells of an accuracy table by line and column, compared with the best one of the column.
+
+    ``"best"`` has the largest mean; ``"equal"`` is not significantly worse than it (paired t-test).
+    An oracle is not compared. Columns with fewer than two lines are left out.
+    """
+    found = {}
+    lines = experiment.read(*show["select"]) if "select" in show else experiment.lines
+    for title, case, metric in table_columns(experiment, show):
+        scores = {line: experiment.values(line, case, metric) for line in lines}
+        means = {
+            line: values.mean()
+            for line, values in scores.items()
+            if len(values) and not line.is_oracle
+        }
+        if len(means) < 2:
+            continue
+        best = max(means, key=lambda line: means[line])
+        for line, mean in means.items():
+            first, second = experiment.paired(best, line, case, metric)
+            if mean == means[best]:
+                found[line.label, title] = "best"
+            elif len(first) > 1 and compare(first, second).outcome == 0:
+                found[line.label, title] = "equal"
+    return found
+
+
 def _cell(
     experiment: ExperimentResults, reference: Line, line: Line, case: Case, metric: str
 ) -> dict[str, Any]:
