@@ -46,9 +46,8 @@ myst_links_external_new_tab = True
 # The methods of the API page come from the registry, so that none is forgotten. The page includes
 # them, and autosummary, which does not follow inclusions, is given both files.
 methods_page = ".. currentmodule:: ambilearn\n\n.. autosummary::\n   :toctree: generated\n\n"
-methods_page += "".join(
-    f"   {method.name}\n" for method in METHODS.values() if method.extra is None
-)
+names = dict.fromkeys(method.name for method in METHODS.values() if method.extra is None)
+methods_page += "".join(f"   {name}\n" for name in names)
 Path(__file__).parent.joinpath("api", "methods.rst").write_text(methods_page, encoding="utf-8")
 autosummary_generate = ["api/index.rst", "api/methods.rst"]
 exclude_patterns = ["api/methods.rst"]

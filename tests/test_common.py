@@ -3,14 +3,18 @@
 import pytest
 from core_methods import CORE_CLASSES
 from scikit_learn_checks import array_api_outcomes, checks_of, every_check
+from sklearn.ensemble import ExtraTreesClassifier
+from sklearn.linear_model import LogisticRegression
 
-from ambilearn import PLCL, PLKNN, PLDATransformer
+from ambilearn import PLCL, PLKNN, CandidateClassifier, PLDATransformer
 from ambilearn.selection import CandidateSearchCV
 
 ESTIMATORS = [
     *(method() for method in CORE_CLASSES),
     PLCL(kernel="linear"),
     PLCL(graph=False, complementary=False),
+    CandidateClassifier(ExtraTreesClassifier(10), random_state=0),
+    CandidateClassifier(LogisticRegression(), cv=2, random_state=0),
     PLDATransformer(),
     PLDATransformer(assignment="soft"),
     CandidateSearchCV(PLKNN(n_neighbors=3), {"n_neighbors": [2, 3]}, cv=2, random_state=0),

@@ -26,14 +26,20 @@ def test_methods_are_the_public_classifiers():
     classifiers = [
         c for c in public if isinstance(c, type) and issubclass(c, PartialLabelClassifier)
     ]
-    assert [method.load() for method in METHODS.values()] == classifiers
+    assert list(dict.fromkeys(method.load() for method in METHODS.values())) == classifiers
     assert METHODS["plcl"] == Method("PLCL")
 
 
 def test_every_file_of_a_method_is_announced():
     (folder,) = methods.__path__
     files = {path.stem for path in Path(folder).glob("*.py") if not path.name.startswith("_")}
-    assert files == {name for name, method in METHODS.items() if method.extra is None}
+    assert files == {each.name.lower() for each in METHODS.values() if each.extra is None}
+
+
+def test_two_names_stand_for_one_class_with_parameters():
+    assert METHODS["boosting"].make(cv=3).get_params()["estimator"] == "boosting"
+    assert find_method("CandidateClassifier").make().estimator == "forest"
+    assert find_method("Boosting").load() is find_method("forest").load()
 
 
 @every_method

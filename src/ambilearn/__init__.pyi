@@ -22,6 +22,7 @@ from .crowd import Votes as Votes
 from .datasets.votes import votes_to_candidates as votes_to_candidates
 from .deep import DeepPLCL as DeepPLCL
 from .doubt import find_doubtful as find_doubtful
+from .methods.candidateclassifier import CandidateClassifier as CandidateClassifier
 from .methods.ipal import IPAL as IPAL
 from .methods.lalo import LALO as LALO
 from .methods.plaggd import PLAGGD as PLAGGD

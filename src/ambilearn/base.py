@@ -176,6 +176,10 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         """Whether ``key`` is a parameter, or starts with the name of a part that may have it."""
         return key in self.get_params(deep=False)
 
+    def _passes_frames(self) -> bool:
+        """Whether a part may need the columns of a data frame by name."""
+        return False
+
     _learns_from_images = False  # whether X may be a list of image files
     _has_complete_train_output = False  # whether a sparse one has an entry for every label
 

@@ -2,7 +2,8 @@
 
 A method is a public name of ambilearn with its own file, such as ``methods/plcl.py`` for ``PLCL``.
 To add one, add its file and one line in ``__init__.pyi``. Its class has everything else, and is
-imported only when it is used. A method that needs an extra is listed below with its module.
+imported only when it is used. Listed below are methods that need an extra, and names on the command
+line that stand for a class with parameters.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,22 +35,28 @@ class Method:
         Extra that it needs.
     needs : tuple of str, default=()
         Packages of this extra without which it cannot be fitted.
+    command : str, optional
+        Its name on the command line, if that is not the name of its class.
+    params : mapping, optional
+        Parameters that this name stands for.
     """
 
     name: str
     defined_in: str | None = field(default=None, repr=False)
     extra: str | None = field(default=None, repr=False)
     needs: tuple[str, ...] = field(default=(), repr=False)
+    command: str | None = field(default=None, repr=False)
+    params: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @property
     def command_name(self) -> str:
         """Its name on the command line and in model files."""
-        return self.name.lower()
+        return self.command or self.name.lower()
 
     @property
     def module(self) -> str:
         """Where its class is defined."""
-        return self.defined_in or f"{methods.__name__}.{self.command_name}"
+        return self.defined_in or f"{methods.__name__}.{self.name.lower()}"
 
     @property
     def tuning_grid(self) -> Mapping[str, Sequence[Any]]:
@@ -65,6 +72,10 @@ class Method:
         """Import its class."""
         loaded: type[PartialLabelClassifier] = getattr(import_module(self.module), self.name)
         return loaded
+
+    def make(self, **params: Any) -> "PartialLabelClassifier":
+        """A new estimator with the parameters that differ from its defaults."""
+        return self.load()(**{**self.params, **params})
 
     def missing_package(self) -> str | None:
         """A package of its extra that is not installed; None if it can be fitted."""
@@ -91,15 +102,19 @@ def _is_installed(package: str) -> bool:
         return False
 
 
-_WITH_EXTRA = {
-    "DeepPLCL": Method("DeepPLCL", "ambilearn.deep.deepplcl", extra="deep", needs=("torch",))
+_SPECIAL = {
+    "DeepPLCL": [Method("DeepPLCL", "ambilearn.deep.deepplcl", extra="deep", needs=("torch",))],
+    "CandidateClassifier": [
+        Method("CandidateClassifier", command=name, params={"estimator": name})
+        for name in ("forest", "boosting")
+    ],
 }
 
 
 def _all_methods() -> dict[str, Method]:
     files = {module.name for module in iter_modules(methods.__path__)}
-    public = (_WITH_EXTRA.get(name, Method(name)) for name in dir(ambilearn))
-    return {each.command_name: each for each in public if each.extra or each.command_name in files}
+    known = [each for name in dir(ambilearn) for each in _SPECIAL.get(name, [Method(name)])]
+    return {each.command_name: each for each in known if each.extra or each.name.lower() in files}
 
 
 METHODS = _all_methods()  # by their names on the command line, whether installed or not
@@ -146,8 +161,9 @@ def find_method(name: str) -> Method:
     command_name = name.replace("-", "").lower()
     if command_name in REMOVED:
         raise ValueError(REMOVED[command_name])
-    found = METHODS.get(command_name)
+    by_class = {method.name.lower(): method for method in reversed(METHODS.values())}
+    found = METHODS.get(command_name, by_class.get(command_name))
     if found is None:
-        known = ", ".join(method.name for method in METHODS.values())
+        known = ", ".join(dict.fromkeys(method.name for method in METHODS.values()))
         raise ValueError(f"There is no method {name!r}. The methods are: {known}.")
     return found

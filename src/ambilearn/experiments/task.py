@@ -85,7 +85,7 @@ class Task:
 
     def estimator(self) -> Any:
         """The unfitted method with the parameters of the task."""
-        return find_method(self.method).load()(**self.params)
+        return find_method(self.method).make(**self.params)
 
 
 def check_params(method: str, names: Iterable[str]) -> None:

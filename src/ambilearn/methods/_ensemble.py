@@ -169,9 +169,7 @@ class EnsembleClassifier(_BaseComposition, PartialLabelClassifier):
         if get_tags(self).input_tags.pairwise:
             return False
         return any(
-            member._passes_frames()
-            if isinstance(member, EnsembleClassifier)
-            else not isinstance(member, PartialLabelClassifier)
+            not isinstance(member, PartialLabelClassifier) or member._passes_frames()
             for _, member in self._named_members() or self._learners()
         )
 

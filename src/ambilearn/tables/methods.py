@@ -30,7 +30,7 @@ def make_method(
     """
     found = find_method(name)
     found.check_installed()
-    method = found.load()()
+    method = found.make()
     known = method.get_params(deep=False)
     chosen = dict(params or {})
     for key in chosen:

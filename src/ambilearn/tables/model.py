@@ -293,7 +293,7 @@ def fit_table(
     if calibrate:
         calibration = _calibrate(estimator, X, table, random_state, device, progress)
     about = {
-        **_describe_fit(table, estimator),
+        **_describe_fit(table, method, estimator),
         "chosen": chosen,
         "selection score": score,
         "seed": random_state,
@@ -337,14 +337,14 @@ def _calibrate(
         return _INTERRUPTED
 
 
-def _describe_fit(table: CandidateTable, fitted: Any) -> dict[str, Any]:
+def _describe_fit(table: CandidateTable, method: str, fitted: Any) -> dict[str, Any]:
     return {
         **made_by(),
         "table": readable_file_name(table.name),
         "rows": len(table.frame),
         "candidates": list(table.candidate_columns),
         "corrected rows": len(table.corrections.labels),
-        "method": find_method(type(fitted).__name__).command_name,
+        "method": find_method(method).command_name,
         "parameters": {k: v for k, v in fitted.get_params(deep=False).items() if _is_plain(v)},
     }
 
