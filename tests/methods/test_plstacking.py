@@ -31,16 +31,21 @@ def assert_same_bits(a, b, X):
     np.testing.assert_array_equal(a.transduction_, b.transduction_)
 
 
-def z_scored(outputs, new_outputs):
-    mean, std = outputs.mean(axis=0), outputs.std(axis=0)
-    return (outputs - mean) / std, (new_outputs - mean) / std
+def scaled(outputs, new_outputs, X=None):
+    """Outputs with the mean variance of the features X, or unit variance."""
+    spread = 1.0 if X is None else np.sqrt(X.var(axis=0).mean())
+    mean, scale = outputs.mean(axis=0), outputs.std(axis=0) / spread
+    return (outputs - mean) / scale, (new_outputs - mean) / scale
 
 
 @pytest.mark.parametrize("passthrough", [True, False])
 def test_a_stack_equals_two_explicit_fits(passthrough, data):
     X, mask, _, X_new = data
     first = [PLCL().fit(X, mask), SURE().fit(X, mask)]
-    outputs = [z_scored(method.train_output_, method.decision_function(X_new)) for method in first]
+    outputs = [
+        scaled(each.train_output_, each.decision_function(X_new), X if passthrough else None)
+        for each in first
+    ]
     rows = np.hstack([*([X] if passthrough else []), *(Z for Z, _ in outputs)])
     new_rows = np.hstack([*([X_new] if passthrough else []), *(Z for _, Z in outputs)])
     expected = PLCL().fit(rows, mask)
@@ -119,7 +124,7 @@ def test_constant_outputs_become_zero():
     rows = stack._with_outputs(X)
     assert (rows[:, [4 + j for j in unused]] == 0).all()
     others = np.delete(rows[:, 4:], unused, axis=1)
-    np.testing.assert_allclose(others.std(axis=0), 1, atol=1e-6)
+    np.testing.assert_allclose(others.var(axis=0), X.var(axis=0).mean(), atol=1e-6)
     np.testing.assert_allclose(others.mean(axis=0), 0, atol=1e-6)
 
 
@@ -146,7 +151,7 @@ def test_outputs_with_cv_are_out_of_fold(data):
     for train, test in folds.split(X):
         outputs[test] = SURE().fit(X[train], mask[train]).decision_function(X[test])
     whole = SURE().fit(X, mask)
-    Z, Z_new = z_scored(outputs, whole.decision_function(X_new))
+    Z, Z_new = scaled(outputs, whole.decision_function(X_new), X)
     expected = PLCL().fit(np.hstack([X, Z]), mask)
     np.testing.assert_allclose(
         stack.predict_proba(X_new), expected.predict_proba(np.hstack([X_new, Z_new])), atol=1e-9
@@ -198,6 +203,27 @@ def test_weights_of_rows_are_passed_to_the_folds(data):
     np.testing.assert_allclose(
         stack.final_estimator_.X_fit_[test][:, 4:], (held_out - mean) / scale, atol=1e-9
     )
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_outputs_have_the_mean_variance_of_the_features(form):
+    """Of rows of unit length, outputs of unit variance would leave nothing of X."""
+    X, mask, _ = ambiguous(n=80, d=30)
+    X[:, 3] = 0.1  # a constant does not count
+    stack = PLStacking(estimators=[("a", SURE())], final_estimator=SURE())
+    small = stack.fit(form(X / 1000), mask).final_estimator_.X_fit_
+    outputs = np.asarray(small[:, 30:].todense() if sparse.issparse(small) else small[:, 30:])
+    others = np.delete(X / 1000, 3, axis=1)
+    np.testing.assert_allclose(outputs.var(axis=0), others.var(axis=0).mean(), rtol=1e-8)
+    alone = PLStacking(estimators=[("a", SURE())], final_estimator=SURE(), passthrough=False)
+    alone.fit(form(X / 1000), mask)
+    np.testing.assert_allclose(alone.final_estimator_.X_fit_.var(axis=0), 1)
+
+
+def test_the_unit_of_the_features_does_not_matter():
+    X, mask, _ = ambiguous(n=80, d=30)
+    one, other = PLStacking().fit(X, mask), PLStacking().fit(X / 2**10, mask)
+    np.testing.assert_allclose(one.label_distributions_, other.label_distributions_, atol=1e-7)
 
 
 # --- sizes --------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from array_api_compat import array_namespace
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import get_tags
+from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from ambilearn._utils.fit_cache import NO_CACHE, FitCache, content_key
 from ambilearn._utils.folds import split_rows
@@ -40,12 +41,15 @@ class PLStacking(EnsembleClassifier):
     r"""Stack of methods: the outputs of some are features of others.
 
     Similar to :class:`sklearn.ensemble.StackingClassifier`, for candidate sets. The members learn
-    from :math:`X`. Their z-scored outputs on the training rows, one column per member and label,
+    from :math:`X`. Their scaled outputs on the training rows, one column per member and label,
     are appended to :math:`X`, and the final estimator learns from the same candidate sets and
     :math:`[X, Z]`:
 
-    .. math:: z^m_j(x) = \frac{f^m_j(x) - \operatorname{mean}_i f^m_j(x_i)}
-                              {\operatorname{std}_i f^m_j(x_i)}
+    .. math:: z^m_j(x) = s \, \frac{f^m_j(x) - \operatorname{mean}_i f^m_j(x_i)}
+                                  {\operatorname{std}_i f^m_j(x_i)}
+
+    where :math:`s^2` is the mean variance of the features that are not constant, so that an output
+    has the weight of a feature; without ``passthrough``, :math:`s = 1`.
 
     The output of a kernel classifier for a training row depends on the candidate sets of the row
     and of its neighbors. By default, the outputs are therefore those on the training rows; for
@@ -95,8 +99,8 @@ class PLStacking(EnsembleClassifier):
     final_estimator_ : estimator
         The fitted final estimator.
     output_mean_, output_scale_ : ndarray of shape (n_members * l,)
-        Mean and standard deviation of the outputs over the training rows. The standard deviation
-        of a constant output is infinite, so that the output becomes zero.
+        Mean of the outputs over the training rows, and their standard deviation divided by *s*;
+        infinite for a constant output, so that it becomes zero.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (d,)
@@ -109,8 +113,8 @@ class PLStacking(EnsembleClassifier):
 
     Notes
     -----
-    Scale the features first (:class:`sklearn.preprocessing.StandardScaler`), because the outputs
-    have unit variance. A fit takes 2 to 3.5 times as long as a fit of PL-CL.
+    Scale the features first (:class:`sklearn.preprocessing.StandardScaler`). A fit takes 2 to 3.5
+    times as long as a fit of PL-CL.
 
     The outputs of a member are its ``train_output_``. A method without this attribute, such as
     IPAL, and a classifier of another library predict the training rows like new rows, which is
@@ -253,9 +257,22 @@ class PLStacking(EnsembleClassifier):
         mean, scale = xp.mean(Z, axis=0), xp.std(Z, axis=0)
         # The rounding of a constant must not separate equal rows.
         is_constant = scale <= _CONSTANT * xp.max(xp.abs(Z), axis=0)
-        scale = xp.where(is_constant, xp.inf, scale)
+        scale = xp.where(is_constant, xp.inf, scale / self._spread(X))
         rows = self._rows_of_next_level(X, (Z - mean) / scale)
         return _Level(fitted, mean, scale, rows, FitCache())
+
+    def _spread(self, X: Any) -> float:
+        """Root of the mean variance of the features of the next level that are not constant."""
+        features = self._features_of_next_level(X)
+        if features is None:
+            return 1.0
+        if sparse.issparse(features):
+            variances = mean_variance_axis(features, axis=0)[1]
+        else:
+            variances = array_namespace(features).var(features, axis=0)
+        xp = array_namespace(variances)
+        varying = variances[variances > _CONSTANT**2 * xp.max(variances)]
+        return float(xp.mean(varying)) ** 0.5 if varying.shape[0] else 1.0
 
     def _held_out_outputs(
         self,
