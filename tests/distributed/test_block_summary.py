@@ -7,10 +7,8 @@ from scipy import sparse
 
 from ambilearn.distributed.block_summary import (
     BlockSummary,
-    all_classes,
     as_mask,
     as_rows,
-    common_width,
     raise_problem,
     summarize_rows,
     summarize_sets,
@@ -32,9 +30,7 @@ def test_good_rows(form):
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ([[1, 2], [np.nan, 3]], "contains NaN: row 1, column 0"),
         (sparse.csr_array([[0, 2], [0, np.inf]]), "contains infinity: row 1, column 1"),
-        ([[1e99, 2], [0, 3]], "row 0, column 0"),
         ([["a", "b"]], "could not convert string"),
         ([1.0, 2.0], "Expected 2D array"),
     ],
@@ -69,51 +65,6 @@ def test_a_block_need_not_have_all_labels():
     np.testing.assert_array_equal(mask.toarray(), [[1, 0, 0], [1, 0, 1]])
 
 
-def test_the_first_problem_is_raised_with_the_number_among_all_rows():
-    good, bad, worse = (
-        summarize_rows(X),
-        summarize_rows(np.full((3, 2), np.nan)),
-        summarize_sets([set()]),
-    )
-    raise_problem([good, good], STARTS)
-    with pytest.raises(ValueError, match="NaN: row 3, column 0"):
-        raise_problem([good, bad], STARTS)
-    with pytest.raises(ValueError, match="row 0 is empty"):
-        raise_problem([worse, bad], STARTS)
-
-
 def test_a_type_error_stays_a_type_error():
     with pytest.raises(TypeError, match="row 5 is odd"):
         raise_problem([BlockSummary(3), BlockSummary(3, problem=TypeError("row 2 is odd"))], STARTS)
-
-
-def test_blocks_must_have_the_same_features():
-    assert common_width([summarize_rows(X), summarize_rows(X[:0])]) == 2
-    with pytest.raises(ValueError, match="Block 1 of X has 1 columns but block 0 has 2"):
-        common_width([summarize_rows(X), summarize_rows(X[:, :1])])
-    with pytest.raises(ValueError, match="some are dense"):
-        common_width([summarize_rows(X), summarize_rows(sparse.csr_array(X))])
-
-
-def test_classes_of_all_blocks():
-    summaries = [summarize_sets(block) for block in ([{"b"}, {"c", "b"}], [], [{"a"}])]
-    assert all_classes(summaries).tolist() == ["a", "b", "c"]
-    assert all_classes([summarize_sets(MASK), summarize_sets(MASK[:1])]).tolist() == [0, 1, 2]
-
-
-@pytest.mark.parametrize(
-    ("blocks", "message"),
-    [
-        ([MASK, MASK[:2, :2]], "Block 1 of the mask y has 2 columns and block 0 has 3"),
-        ([MASK, [{0}]], "some are not"),
-        ([[{1}], [{"a"}]], "cannot be sorted"),
-    ],
-)
-def test_classes_that_contradict_each_other(blocks, message):
-    with pytest.raises(ValueError, match=message):
-        all_classes([summarize_sets(block) for block in blocks])
-
-
-def test_joined_labels_cause_a_warning():
-    with pytest.warns(UserWarning, match="split"):
-        all_classes([summarize_sets(np.array(["a|b", "b|c"])), summarize_sets(np.array(["a|c"]))])

@@ -1,3 +1,4 @@
+import pickle
 from dataclasses import replace
 
 import dask
@@ -8,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from dask import delayed
+from dask.sizeof import sizeof
 from scipy import sparse
 
 from ambilearn.candidates import as_candidates
@@ -18,6 +20,7 @@ from ambilearn.distributed.blocks import (
     persist_now,
     stack,
 )
+from ambilearn.distributed.partitions import PartitionRows
 
 pytestmark = pytest.mark.usefixtures("here")
 
@@ -228,3 +231,16 @@ def test_delayed_blocks_of_candidate_sets_with_weights_of_rows_are_rejected():
     sets = replace(as_candidates(MASK), row_weights=np.arange(1.0, 7.0))
     with pytest.raises(ValueError, match="have row_weights: pass them as sample_weight"):
         RowBlocks([delayed(X)], [delayed(sets)])
+
+
+@pytest.mark.parametrize("form", [sparse.csr_array, sparse.csc_array, sparse.coo_array])
+def test_sparse_arrays(form):
+    array = form(np.random.default_rng(0).normal(size=(100, 200)))
+    assert 8 * 100 * 200 < sizeof(array) < 1.1 * len(pickle.dumps(array))
+
+
+def test_rows_count_with_their_candidates():
+    X, mask = np.ones((100, 30)), sparse.csr_array(np.ones((100, 20), dtype=bool))
+    rows = PartitionRows(X, mask, np.arange(100))
+    assert sizeof(rows) >= X.nbytes + sizeof(mask) + 800
+    assert sizeof([rows, rows]) >= 2 * sizeof(rows)  # as in the pieces of a block

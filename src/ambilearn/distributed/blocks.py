@@ -15,6 +15,7 @@ import dask.bag as db
 import numpy as np
 from dask import delayed
 from dask.delayed import Delayed
+from dask.sizeof import sizeof
 from distributed import futures_of, get_client, wait
 from numpy.typing import NDArray
 from scipy import sparse
@@ -201,3 +202,13 @@ def _slice(block: Any, first: int, last: int) -> Any:
 
 def _take(block: Any, rows: NDArray[np.intp]) -> Any:
     return block[rows]
+
+
+@sizeof.register(sparse.sparray)
+def attribute_bytes(held: object) -> int:
+    """Bytes of all attributes; ``sizeof.register(cls, attribute_bytes)`` makes Dask use it.
+
+    Dask spills and moves results by their sizes. It assumes about fifty bytes for objects that it
+    does not know, so a worker with many of them would run out of memory before spilling any.
+    """
+    return sum(map(sizeof, vars(held).values()))

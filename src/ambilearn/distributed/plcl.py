@@ -17,8 +17,7 @@ from ambilearn._utils.sklearn_compat import Interval
 from ambilearn.distributed import rounds
 from ambilearn.distributed.blocks import RowBlocks, persist_now
 from ambilearn.distributed.partitions import partition_rows, restore_blocks
-from ambilearn.distributed.prediction import predict_blocks, score_blocks
-from ambilearn.distributed.row_results import RowResults
+from ambilearn.distributed.results import RowResults, predict_blocks, score_blocks
 from ambilearn.graph.neighbors import usable_neighbors
 from ambilearn.kernel.functions import KernelFunction
 from ambilearn.kernel.landmarks import LANDMARKS_CONSTRAINT, LandmarkFeatures, sample_limit

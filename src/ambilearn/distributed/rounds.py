@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from ambilearn.backend import HOST, HostSupport
 from ambilearn.candidates import CandidateSets, as_candidates
+from ambilearn.distributed.blocks import attribute_bytes
 from ambilearn.distributed.partitions import PartitionRows
-from ambilearn.distributed.sizes import attribute_bytes
 from ambilearn.graph.adaptive import AdaptiveGraph, Neighborhoods, local_geometry
 from ambilearn.graph.geometry import LocalGeometry
 from ambilearn.kernel.landmarks import LandmarkFeatures
