@@ -17,7 +17,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
-from ambilearn import IPAL, PLKNN
 from ambilearn.bridges import (
     candidates_from_prediction_sets,
     candidates_from_similarity,
@@ -132,13 +131,6 @@ def test_rows_may_be_sparse():
     model = LogisticRegression(max_iter=1000).fit(X, Y)
     sets = candidates_from_top_k(model, 2, X=sparse.csr_array(X))
     assert sets.to_sets() == candidates_from_top_k(model, 2, X=X).to_sets()
-
-
-def test_a_method_disambiguates_the_sets_of_another():
-    first = PLKNN(n_neighbors=3).fit(X[::5], Y[::5])
-    sets = candidates_from_top_k(first, 2, X=X)
-    chosen = IPAL().fit(X, sets).transduction_
-    assert sets.covers(chosen).all()
 
 
 @pytest.mark.parametrize("k", [0, 4, -1, 1.0, "2", None])

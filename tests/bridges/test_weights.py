@@ -6,16 +6,14 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy import sparse
-from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
-from ambilearn import PLCL, PLKNN
+from ambilearn import PLKNN
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.bridges import soft_labels, to_sample_weights
-from ambilearn.datasets import load_dataset, make_candidates
+from ambilearn.datasets import load_dataset
 
 P = np.array([[0.7, 0.25, 0.05], [0.0, 0.0, 1.0], [0.3, 0.3, 0.4]])
 NAMES = ["cat", "dog", "fox"]
@@ -112,15 +110,6 @@ def test_weights_are_equivalent_to_repeated_rows():
     every_vote = GaussianNB().fit(np.repeat(rows, 4, axis=0), votes.ravel())
     np.testing.assert_allclose(weighted.theta_, every_vote.theta_)
     np.testing.assert_allclose(weighted.var_, every_vote.var_)
-
-
-def test_another_model_learns_from_the_confidences():
-    data = load_dataset("iris")
-    candidates, _ = make_candidates(data.y, p=0.7, r=1, random_state=0)
-    model = make_pipeline(StandardScaler(), PLCL()).fit(data.X, candidates)
-    repeated, y, weight = to_sample_weights(model[-1], data.X, min_weight=0.05)
-    boosted = HistGradientBoostingClassifier(max_iter=20).fit(repeated, y, sample_weight=weight)
-    assert boosted.score(data.X, data.y) > 0.9
 
 
 def test_long_table():

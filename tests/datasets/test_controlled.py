@@ -207,14 +207,6 @@ def test_seeds_repeat_and_differ(options):
     assert (first != other).any()
 
 
-def test_random_state_objects_advance():
-    y = labels(100, 5)
-    state = np.random.RandomState(0)
-    first = make_candidates(y, random_state=state)[0].to_mask()
-    second = make_candidates(y, random_state=state)[0].to_mask()
-    assert (first != second).any()
-
-
 @given(
     st.integers(2, 40), st.integers(1, 60), st.floats(0, 1), st.integers(0, 2**32 - 1), st.data()
 )

@@ -10,7 +10,6 @@ from ambilearn.datasets.false_labels import (
     confusion_probabilities,
     coupled_label_sampler,
     distinct_label_sampler,
-    flip_sampler,
 )
 
 
@@ -42,23 +41,6 @@ def test_the_label_that_is_not_coupled_is_any_other(rng, true, partner):
     counts = mask.sum(axis=0)
     assert counts[true] == counts[partner] == 0
     assert stats.chisquare(np.delete(counts, [true, partner])).pvalue > 1e-9
-
-
-def test_always_coupled(rng):
-    coupled = np.array([1, 2, 0])
-    codes = np.array([0, 1, 2, 0])
-    mask = coupled_label_sampler(codes, 3, coupled, 1.0, rng)(slice(0, 4))
-    np.testing.assert_array_equal(mask.argmax(axis=1), [1, 2, 0, 1])
-    assert (mask.sum(axis=1) == 1).all()
-
-
-def test_flips_take_one_probability_for_each_pair(rng):
-    probabilities = np.array([[0.0, 1.0, 0.5], [1.0, 0.0, 0.5]])
-    draw = flip_sampler(lambda rows: probabilities[np.arange(rows.start, rows.stop) % 2], 3, rng)
-    mask = draw(slice(0, 10_000))
-    assert not mask[::2, 0].any()
-    assert mask[1::2, 0].all()
-    assert abs(mask[:, 2].mean() - 0.5) < 0.03
 
 
 def test_confusion_of_a_small_example(rng):

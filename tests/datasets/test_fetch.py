@@ -331,16 +331,6 @@ def test_a_wrong_file_is_named_with_both_checksums_and_advice(shop):
 # ---- folders
 
 
-def test_folders_are_searched_in_the_documented_order(tmp_path, monkeypatch, private_machine):
-    assert search_folders() == [private_machine]
-    monkeypatch.setenv("AMBILEARN_DATA", str(tmp_path / "mine"))
-    assert search_folders("given") == [
-        type(tmp_path)("given"),
-        tmp_path / "mine",
-        private_machine,
-    ]
-
-
 def test_an_empty_variable_is_ignored(monkeypatch, private_machine):
     monkeypatch.setenv("AMBILEARN_DATA", "")
     assert search_folders() == [private_machine]

@@ -5,12 +5,9 @@ import pytest
 from loopback import serve
 
 from ambilearn.datasets import (
-    DataNotFoundError,
     InvalidFileError,
-    UnknownDatasetError,
     list_datasets,
     load_dataset,
-    make_candidates,
 )
 from ambilearn.datasets.fetch import checksum
 from ambilearn.datasets.load import load
@@ -109,16 +106,6 @@ def test_download_then_cache_without_network(shop, arrays):
     assert data.description == "Made for tests. None."
 
 
-def test_no_download_with_download_false(shop):
-    with pytest.raises(DataNotFoundError, match="not on this machine"):
-        load_dataset("lost", download=False)
-
-
-def test_unknown_name():
-    with pytest.raises(UnknownDatasetError, match="no data set 'xyz'"):
-        load_dataset("xyz")
-
-
 @pytest.mark.parametrize("what", ["rows", "features", "labels"])
 def test_a_file_that_differs_from_the_registry_is_rejected(shop, what):
     folder, info = shop
@@ -183,16 +170,3 @@ def test_list_entries_print_on_one_line():
     lines = [str(entry) for entry in list_datasets()]
     assert all("\n" not in line and len(line) <= 80 for line in lines)
     assert "not here" in lines[0]
-
-
-def test_loaded_data_can_be_fitted(shop):
-    from ambilearn import PLCL
-
-    folder, info = shop
-    data = load(info, data_home=folder)
-    rows = np.arange(0, 200)
-    model = PLCL(max_iter=3, tol=0.5).fit(data.X[rows], data.candidates[rows])
-    assert model.predict(data.X[200:210]).shape == (10,)
-    iris = load_dataset("iris")
-    sets, _ = make_candidates(iris.y, r=1, random_state=0)
-    assert PLCL(max_iter=3, tol=0.5).fit(iris.X, sets).score(iris.X, iris.y) > 0.8

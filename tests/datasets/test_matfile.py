@@ -6,7 +6,6 @@ import pytest
 from scipy import sparse
 from scipy.io import savemat
 
-from ambilearn.candidates import as_candidates
 from ambilearn.datasets import DatasetError, InvalidFileError, read_mat
 
 
@@ -97,11 +96,6 @@ def test_other_variables_do_not_matter(small, write):
     assert read_mat(write(small | extra)).X.shape == (7, 3)
 
 
-def test_the_result_is_ready_for_an_estimator(small, write):
-    data = read_mat(write(small))
-    assert as_candidates(data.candidates, n_rows=len(data.X)) is data.candidates
-
-
 @pytest.mark.parametrize(
     ("name", "place", "value", "message"),
     [
@@ -138,19 +132,6 @@ def test_variables_that_are_missing(small, write, missing):
 def test_empty_features(small, write):
     with pytest.raises(InvalidFileError, match=r"`data` is empty"):
         read_mat(write(small | {"data": np.ones((7, 0))}))
-
-
-@pytest.mark.parametrize(
-    "wrong", ["text", {"field": 1.0}, np.array([[1, "x"]], dtype=object), np.ones((7, 3)) * 1j]
-)
-def test_features_of_another_type(small, write, wrong):
-    with pytest.raises(InvalidFileError, match="`data` must be a matrix of numbers"):
-        read_mat(write(small | {"data": wrong}))
-
-
-def test_size_limit(small, write):
-    with pytest.raises(InvalidFileError, match="more than max_bytes=600"):
-        read_mat(write(small, do_compression=True), max_bytes=600)
 
 
 def test_pickles_are_rejected_and_not_executed(tmp_path):

@@ -138,15 +138,6 @@ def test_the_given_sets_do_not_change():
         assert sets.to_sets() == [{0, 1}, {1, 2}]
 
 
-def test_real_candidate_sets(real_split):
-    _, mask, y, _, _ = real_split("lost")
-    names = as_candidates(mask)
-    for kind in KINDS:
-        noisy = add_noise(mask, y, kind=kind, eta=0.1, random_state=0)
-        possible = names.sizes > 1 if kind == "drop" else names.sizes < len(names.classes)
-        assert_binomial((~noisy.covers(y)).sum(), possible.sum(), 0.1)
-
-
 @pytest.mark.parametrize(
     ("y", "options", "message"),
     [

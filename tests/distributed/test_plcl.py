@@ -269,12 +269,6 @@ def test_pickle_keeps_what_predicts(fitted, groups):
     assert hasattr(fitted, "label_distributions_")
 
 
-def test_clone_and_parameters():
-    model = DistributedPLCL(n_partitions=3, mu=0.1)
-    assert clone(model).get_params() == model.get_params()
-    assert set(model.get_params()) == {*PLCL().get_params(), "n_partitions"}
-
-
 def test_second_fit_replaces_the_first(fitted, groups, blocks):
     X, Y, _ = groups()
     fitted.set_params(complementary=False, kernel="linear").fit(blocks(X, 80), blocks(Y, 80))

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ambilearn.experiments.published import printed_metric, published_cells, published_counts
+from ambilearn.experiments.published import published_cells, published_counts
 
 COLUMNS = 8
 METHODS = ["PL-CL", "SURE", "PL-AGGD", "LALO", "IPAL", "PLDA", "PL-KNN"]
@@ -62,12 +62,6 @@ def test_win_tie_loss_counts_add_up_except_where_the_paper_s_do_not():
         assert all(sum(group) == 28 for group in groups)
         total = tuple(np.sum(groups, axis=0).tolist())
         assert counts[method, "Total"] == ((88, 14, 0) if method == "SURE" else total)
-
-
-def test_names_of_metrics():
-    assert printed_metric("accuracy") == "accuracy"
-    assert printed_metric("accuracy@5") == "accuracy@5"
-    assert printed_metric("transductive.outputs_in_set") == "transductive"
 
 
 def test_every_number_is_in_the_paper(real_data_dir):

@@ -39,15 +39,8 @@ def store(tmp_path):
 def test_round_trip(store):
     store.save(done(), HERE)
     assert store.results() == {TASK.key: done()}
-    assert is_done(store)
-
-
-def test_results_are_kept_after_the_process_ends(tmp_path):
-    path = tmp_path / "r.sqlite"
-    with Store(path) as store:
-        store.save(done(), HERE)
-    with Store(path) as store:
-        assert store.results() == {TASK.key: done()}
+    with Store(store.path) as again:
+        assert again.results() == {TASK.key: done()}
 
 
 def test_results_of_selected_keys(store):
