@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
-from ambilearn._utils.fit_cache import FitCache
 from ambilearn._utils.sklearn_compat import Interval
 from ambilearn._utils.warnings import warn_user
 from ambilearn.backend import Support
 from ambilearn.base import PartialLabelClassifier, rank_last
+from ambilearn.rows import TrainingRows
 
 
 class CLPL(PartialLabelClassifier):
@@ -78,7 +78,8 @@ class CLPL(PartialLabelClassifier):
         self.max_iter = max_iter
         self.tol = tol
 
-    def _fit(self, X: Any, candidates: Support, cache: FitCache) -> None:
+    def _fit(self, rows: TrainingRows, candidates: Support) -> None:
+        X = rows.X
         shares = candidates.scatter(candidates.prior())
         used = self.is_candidate_ = shares.any(axis=0)
         found = minimize(

@@ -6,10 +6,10 @@ from typing import Any
 from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
-from ambilearn._utils.fit_cache import FitCache
 from ambilearn._utils.sklearn_compat import Interval
 from ambilearn.backend import Support, choose_backend
 from ambilearn.base import PartialLabelClassifier, rank_last
+from ambilearn.rows import TrainingRows
 
 
 class NearestMean(PartialLabelClassifier):
@@ -61,7 +61,8 @@ class NearestMean(PartialLabelClassifier):
         self.mu = mu
         self.max_iter = max_iter
 
-    def _fit(self, X: Any, candidates: Support, cache: FitCache) -> None:
+    def _fit(self, rows: TrainingRows, candidates: Support) -> None:
+        X = rows.X
         xp = array_namespace(candidates.labels)
         shares = confidences = candidates.prior()
         for _ in range(self.max_iter):

@@ -3,6 +3,8 @@
 import gc
 import os
 import signal
+import sys
+from collections import Counter
 from functools import cache
 from pathlib import Path
 
@@ -157,3 +159,33 @@ def dispatch(monkeypatch):
     monkeypatch.setenv("SCIPY_ARRAY_API", "1")
     with sklearn.config_context(array_api_dispatch=True):
         yield
+
+
+@pytest.fixture
+def count_work(monkeypatch):
+    """Counter of the kernels, factorizations, neighbor searches and graphs that are computed."""
+    counts = Counter()
+
+    def count(kind, name, module="ambilearn.rows"):
+        function = getattr(sys.modules[module], name)
+
+        def call(*arguments, **options):
+            counts[kind] += 1
+            return function(*arguments, **options)
+
+        monkeypatch.setattr(f"{module}.{name}", call)
+
+    import ambilearn.rows
+
+    count("kernel", "train_kernel")
+    for solver in ("KernelRidge", "PrimalRidge"):
+        count("factorization", solver)
+    count("geometry", "LocalGeometry")
+    count("graph", "initial_graph")
+    count("neighbors", "find_neighbors")
+    count("features", "landmark_features")
+    of = ambilearn.rows.Moments.of
+    monkeypatch.setattr(
+        ambilearn.rows.Moments, "of", lambda *rows: counts.update(["moments"]) or of(*rows)
+    )
+    return counts

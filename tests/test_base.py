@@ -5,19 +5,32 @@ import array_api_strict as strict
 import numpy as np
 import pandas as pd
 import pytest
+from problems import ambiguous
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.exceptions import DataConversionWarning, NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from ambilearn import PLKNN, as_candidates
-from ambilearn._utils.fit_cache import NO_CACHE, FitCache
+from ambilearn import (
+    IPAL,
+    LALO,
+    PLAGGD,
+    PLCL,
+    PLCP,
+    PLDA,
+    PLKNN,
+    SURE,
+    PLStacking,
+    PLVoting,
+    as_candidates,
+)
 from ambilearn.base import PartialLabelClassifier, WeightedRowsClassifier, rank_last
 
 
 class CandidateCounts(PartialLabelClassifier):
     """The smallest method there is: every row gets the share of each label among the candidates."""
 
-    def _fit(self, X, candidates, cache):
+    def _fit(self, rows, candidates):
         mask = candidates.sets.to_mask()
         self.label_distributions_ = mask / mask.sum(axis=1, keepdims=True)
         self.shares_ = self.label_distributions_.mean(axis=0)
@@ -139,9 +152,9 @@ def test_blocks_of_new_rows_do_not_matter(monkeypatch):
 
 
 class NearestMean(CandidateCounts):
-    def _fit(self, X, candidates, cache):
-        super()._fit(X, candidates, cache)
-        self.means_ = self.label_distributions_.T @ X
+    def _fit(self, rows, candidates):
+        super()._fit(rows, candidates)
+        self.means_ = self.label_distributions_.T @ rows.X
 
     def _scores(self, X):
         return X @ self.means_.T
@@ -150,7 +163,7 @@ class NearestMean(CandidateCounts):
 class Forgetful(PartialLabelClassifier):
     """Learns nothing, and returns what a `fit` would return."""
 
-    def _fit(self, X, candidates, cache):
+    def _fit(self, rows, candidates):
         return self
 
     def _scores(self, X):
@@ -162,26 +175,14 @@ def test_a_method_that_sets_no_confidences_is_an_error():
         Forgetful().fit(np.eye(4), [1, 2, 1, 2])
 
 
-def test_the_cache_reaches_the_method_and_is_routed_nowhere():
-    class Curious(CandidateCounts):
-        def _fit(self, X, candidates, cache):
-            super()._fit(X, candidates, cache)
-            self.cache_ = cache
-
-    X, y, cache = np.eye(4), [1, 2, 1, 2], FitCache()
-    assert Curious().fit(X, y, cache=cache).cache_ is cache
-    assert Curious().fit(X, y).cache_ is NO_CACHE
-    assert not hasattr(Curious(), "set_fit_request")
-
-
 # --- weights of rows ----------------------------------------------------------------------------
 
 
 class CountsWeights(WeightedRowsClassifier, CandidateCounts):
     """Keeps the weights of the rows."""
 
-    def _fit(self, X, candidates, cache):
-        super()._fit(X, candidates, cache)
+    def _fit(self, rows, candidates):
+        super()._fit(rows, candidates)
         self.row_weights_ = candidates.row_weights
 
 
@@ -203,23 +204,13 @@ def test_weights_that_a_method_cannot_use_are_rejected():
     CandidateCounts().fit(X, replace(sets, row_weights=np.ones(4)))
 
 
-@pytest.mark.parametrize(
-    ("weights", "message"),
-    [([1.0, 2.0], "expected"), ([1.0, -1.0, 1, 1], "[Nn]egative"), ([1, 2, np.nan, 1], "NaN")],
-)
-def test_wrong_weights_of_candidate_sets_are_rejected(weights, message):
-    sets = replace(as_candidates(SETS), row_weights=np.array(weights))
-    with pytest.raises(ValueError, match=message):
-        CountsWeights().fit(X, sets)
-
-
 # --- a fit that fails ---------------------------------------------------------------------------
 
 
 class Fails(CandidateCounts):
     """Fails in the middle of a fit."""
 
-    def _fit(self, X, candidates, cache):
+    def _fit(self, rows, candidates):
         self.half_ = 1
         raise KeyboardInterrupt
 
@@ -273,43 +264,6 @@ def test_candidate_sets_with_labels_of_their_own_are_scored(fitted):
     assert fitted.score(X, sets) == fitted.score(X, sets.to_sets()) == 0.5
 
 
-# --- what a cache is bound to -------------------------------------------------------------------
-
-
-def test_a_cache_is_bound_to_the_width_of_sparse_rows():
-    rows = sparse.csr_array(np.eye(4))
-    wider = sparse.csr_array((rows.data, rows.indices, rows.indptr), shape=(4, 9))
-    cache = FitCache()
-    CandidateCounts().fit(rows, SETS, cache=cache)
-    with pytest.raises(ValueError, match="other rows"):
-        CandidateCounts().fit(wider, SETS, cache=cache)
-
-
-def test_a_cache_is_bound_to_a_library_and_a_device(dispatch):
-    places = [
-        X,
-        strict.asarray(X),
-        strict.asarray(X, device=strict.Device("device1")),
-    ]
-    for first in places:
-        for second in places:
-            cache = FitCache()
-            PLKNN(n_neighbors=2).fit(first, SETS, cache=cache)
-            if second is first:
-                PLKNN(n_neighbors=2).fit(second, SETS, cache=cache)
-                continue
-            with pytest.raises(ValueError, match="the same rows on another device"):
-                PLKNN(n_neighbors=2).fit(second, SETS, cache=cache)
-
-
-def test_a_cache_tells_weights_of_candidates_from_weights_of_rows():
-    sets, weights = as_candidates(["a", "b", "b", "c"]), np.array([1.0, 2.0, 3.0, 4.0])
-    cache = FitCache()
-    CountsWeights().fit(X, replace(sets, weights=weights), cache=cache)
-    with pytest.raises(ValueError, match="other rows"):
-        CountsWeights().fit(X, replace(sets, row_weights=weights), cache=cache)
-
-
 @pytest.mark.parametrize("xp", [np, strict])
 @pytest.mark.parametrize("scale", [0.0, 1.0, -1.0, 1e150])
 def test_labels_that_are_ranked_last_are_below_all_others(xp, scale):
@@ -325,8 +279,44 @@ def test_sparse_rows_are_a_csr_array_in_a_method(form):
     """Products of ``*`` are elementwise, whatever the user passes."""
 
     class Squares(CandidateCounts):
-        def _fit(self, X, candidates, cache):
-            super()._fit(X, candidates, cache)
-            self.squares_ = (X * X).toarray()
+        def _fit(self, rows, candidates):
+            super()._fit(rows, candidates)
+            self.squares_ = (rows.X * rows.X).toarray()
 
     np.testing.assert_array_equal(Squares().fit(form(X), SETS).squares_, X**2)
+
+
+# --- arrays of the caller -----------------------------------------------------------------------
+
+
+METHODS = [PLCL(), PLCL(kernel="linear"), SURE(n_landmarks=9, random_state=0), PLAGGD(), LALO()]
+METHODS += [IPAL(), PLKNN(), PLDA(), PLCP(max_iter=1), PLVoting(), PLStacking()]
+
+
+@pytest.mark.parametrize("form", ["array", "csr_array", "csr_matrix", "frame", "device"])
+@pytest.mark.parametrize("method", METHODS, ids=lambda each: type(each).__name__)
+def test_a_fitted_model_does_not_depend_on_the_arrays_of_the_caller(method, form, request):
+    rows, mask, _ = ambiguous(n=40)
+    forms = {
+        "array": np.array,
+        "csr_array": sparse.csr_array,
+        "csr_matrix": sparse.csr_matrix,
+        "frame": lambda X: pd.DataFrame(X.copy()),
+        "device": strict.asarray,
+    }
+    if form == "device":
+        request.getfixturevalue("dispatch")
+        if not method._computes_on_devices:
+            pytest.skip("not supported on a device")
+    given, new, sets = forms[form](rows), forms[form](rows + 0.1), as_candidates(mask)
+    model = clone(method).fit(given, sets)
+    before = np.asarray(model.decision_function(new))
+    if sparse.issparse(given):
+        given.data[:] = 3 - given.data
+    else:
+        given *= -1
+        given += 3
+    for array in (sets.classes, sets.labels, sets.indptr):
+        array[:] = 0
+    np.testing.assert_array_equal(np.asarray(model.decision_function(new)), before)
+    assert np.asarray(model.classes_).tolist() == list(range(mask.shape[1]))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import sklearn
 from core_methods import CORE_CLASSES, quick
-from problems import random_mask, support
+from problems import random_mask
 from scipy import sparse
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
@@ -30,10 +30,9 @@ from ambilearn import (
     PLVoting,
     find_doubtful,
 )
+from ambilearn.backend.device import DeviceBackend
 from ambilearn.backend.device.graph import DeviceGraph
-from ambilearn.backend.memory import bytes_besides_kernel
-from ambilearn.methods._kernel_classifier import KernelPartialLabelClassifier
-from ambilearn.selection import CandidateSearchCV, FitCache
+from ambilearn.selection import CandidateSearchCV, fit_points
 from ambilearn.solvers.blocked_cholesky import ShiftedFactor
 
 pytestmark = [
@@ -74,7 +73,7 @@ SPECIAL = [
     IPAL(),
     PLKNN(),
     PLCP(max_iter=2, base_iter=2, partner_iter=2),
-    PLCP(max_iter=2, partner_iter=2, estimator=PLKNN()),
+    PLCP(max_iter=2, base_iter=1, partner_iter=2, kernel="linear"),
     PLVoting(estimators=MEMBERS, weights=(3, 1, 2)),
     PLVoting(estimators=[("ipal", IPAL())]),
     PLStacking(estimators=MEMBERS[:2], final_estimator=PLVoting(estimators=MEMBERS[1:])),
@@ -224,91 +223,61 @@ def test_single_precision_costs_its_rounding_and_no_more(library, dispatch):
     assert 0 < np.abs(found - exact).max() < 1e-6
 
 
-def test_one_factor_if_memory_is_short(library, dispatch):
-    n, n_pairs = len(DATA.X), int(DATA.mask.sum())
-    two = PLCL(max_iter=4, tol=0, alpha=0.2).fit(library.to_device(DATA.X), DATA.mask)
-    room = bytes_besides_kernel(n, 4, n_pairs, 10) + 8 * n**2
+class LittleMemory:
+    """A device on which only so many matrices of n×n can be factorized beside the kernel."""
+
+    def __init__(self, monkeypatch, n_copies):
+        factorize = DeviceBackend.factorize
+
+        def limited(backend, matrix, ridge, overwrite):
+            self.copies += not overwrite
+            if self.copies > n_copies:
+                self.copies -= 1
+                raise MemoryError("out of memory")
+            return factorize(backend, matrix, ridge, overwrite)
+
+        self.copies = 0
+        monkeypatch.setattr(DeviceBackend, "factorize", limited)
+
+
+def test_one_factor_if_memory_is_short(library, dispatch, monkeypatch):
+    X, method = library.to_device(DATA.X), PLCL(max_iter=4, tol=0, alpha=0.2)
+    two = sklearn.clone(method).fit(X, DATA.mask)
+    LittleMemory(monkeypatch, n_copies=0)
     solve = mock.patch.object(
         ShiftedFactor, "solve", autospec=True, side_effect=ShiftedFactor.solve
     )
-    with mock.patch("ambilearn.backend.memory.free_memory", return_value=room), solve as used:
-        one = PLCL(max_iter=4, tol=0, alpha=0.2).fit(library.to_device(DATA.X), DATA.mask)
+    with solve as used:
+        one = sklearn.clone(method).fit(X, DATA.mask)
     assert used.call_count == 5  # once for the bias
     for name in ("label_distributions_", "complementary_train_output_", "dual_coef_"):
         expected = library.to_host(getattr(two, name))
         np.testing.assert_allclose(library.to_host(getattr(one, name)), expected, atol=1e-8)
 
 
-def test_a_fit_without_enough_memory_is_rejected_before_it_begins(library, dispatch):
-    model = PLCL()
-    begun = mock.patch.object(PLCL, "_train_kernel", side_effect=AssertionError)
-    with (
-        mock.patch("ambilearn.backend.memory.free_memory", return_value=1e6),
-        begun,
-        pytest.raises(MemoryError, match="n_landmarks"),
-    ):
-        model.fit(library.to_device(DATA.X), DATA.mask)
-
-
-def test_cached_results_need_no_memory_again(library, dispatch):
-    cache, X = FitCache(), library.to_device(DATA.X)
-    first = PLCL(max_iter=2, tol=0).fit(X, DATA.mask, cache=cache)
-    beside = bytes_besides_kernel(len(DATA.X), 4, int(DATA.mask.sum()), 10)
-    with mock.patch("ambilearn.backend.memory.free_memory", return_value=beside):
-        again = PLCL(max_iter=2, tol=0).fit(X, DATA.mask, cache=cache)
-        with pytest.raises(MemoryError, match="n_landmarks"):
-            PLCL(reg=1.0, max_iter=2, tol=0).fit(X, DATA.mask, cache=cache)
-    found, expected = (library.to_host(each.label_distributions_) for each in (again, first))
-    np.testing.assert_array_equal(found, expected)
+def test_a_fit_without_enough_memory_gives_advice(library, dispatch, monkeypatch):
+    LittleMemory(monkeypatch, n_copies=0)
+    with pytest.raises(MemoryError, match=r"60 rows needs more memory .*n_landmarks=2000"):
+        PLCL(kernel=squared_product).fit(library.to_device(DATA.X), DATA.mask)
+    vote = PLVoting(estimators=[("mine", PLCL(kernel=squared_product))])
+    with pytest.raises(MemoryError, match="n_landmarks=2000") as caught:
+        vote.fit(library.to_device(DATA.X), DATA.mask)
+    assert caught.value.__notes__ == ["The member 'mine' could not be fitted."]
+    with pytest.raises(MemoryError, match="Lower n_landmarks"):
+        SURE(n_landmarks=9).fit(library.to_device(DATA.X), DATA.mask)
 
 
 # --- votes and stacks ---------------------------------------------------------------------------
 
 
-def count_of(function):
-    """A context that counts the calls of a method of the kernel classifiers."""
-    return mock.patch.object(
-        KernelPartialLabelClassifier,
-        function,
-        autospec=True,
-        side_effect=getattr(KernelPartialLabelClassifier, function),
-    )
-
-
-def bytes_of_vote(vote, data):
-    return vote._bytes_of_fit(data.X.shape[1], support(data.mask))
-
-
-@pytest.mark.parametrize("room", ["plenty", "for one factor"])
-def test_members_share_a_kernel_if_memory_allows(library, dispatch, room):
+@pytest.mark.parametrize("n_copies", [0, 1, 3])
+def test_members_share_a_kernel_as_far_as_memory_allows(library, dispatch, monkeypatch, n_copies):
     vote = PLVoting(estimators=MEMBERS[:2])
-    data = Data(n=160)  # a kernel matrix is larger than all results
-    free = np.inf if room == "plenty" else bytes_of_vote(vote, data)
-    alone = [sklearn.clone(each).fit(data.X, data.mask) for _, each in MEMBERS[:2]]
-    with (
-        mock.patch("ambilearn.backend.memory.free_memory", return_value=free),
-        count_of("_train_kernel") as kernels,
-    ):
-        vote.fit(library.to_device(data.X), data.mask)
-    assert kernels.call_count == (1 if room == "plenty" else 2)
+    alone = [sklearn.clone(each).fit(DATA.X, DATA.mask) for _, each in MEMBERS[:2]]
+    LittleMemory(monkeypatch, n_copies)
+    vote.fit(library.to_device(DATA.X), DATA.mask)
     for member, expected in zip(vote.estimators_, alone, strict=True):
         assert_same_confidences(library, member, expected, atol=1e-8)
-
-
-@pytest.mark.parametrize("ensemble", [PLVoting, PLStacking])
-def test_an_ensemble_without_enough_memory_is_rejected_before_it_begins(
-    library, dispatch, ensemble
-):
-    X = library.to_device(DATA.X)
-    room = bytes_of_vote(ensemble(), DATA) - 1
-    with (
-        mock.patch("ambilearn.backend.memory.free_memory", return_value=room),
-        mock.patch("ambilearn.methods._members._Run.fit", side_effect=AssertionError),
-    ):
-        with pytest.raises(MemoryError, match="n_landmarks"):
-            ensemble().fit(X, DATA.mask)
-        with pytest.raises(AssertionError):  # so many rows do with landmarks
-            ensemble(n_landmarks=1, random_state=0).fit(X, DATA.mask)
 
 
 def test_no_processes_are_started_on_a_device(library, dispatch):
@@ -321,12 +290,12 @@ def test_no_processes_are_started_on_a_device(library, dispatch):
 
 
 def test_a_search_over_a_stack_fits_members_once(library, dispatch):
-    cache, X = FitCache(), library.to_device(DATA.X)
+    X = library.to_device(DATA.X)
     stack = PLStacking(estimators=MEMBERS[1:2], final_estimator=PLKNN())
-    for k in (3, 5):
-        model = sklearn.clone(stack).set_params(final_estimator__n_neighbors=k)
-        model.fit(X, DATA.mask, cache=cache)
-    assert cache.n_computed["member"] == cache.n_computed["level"] == 1
+    points = [{"final_estimator__n_neighbors": k} for k in (3, 5)]
+    first, model = fit_points(stack, points, X, DATA.mask)
+    members = [each.estimators_[0].label_distributions_ for each in (first, model)]
+    assert members[0] is members[1]
     alone = sklearn.clone(model).fit(X, DATA.mask)
     found, expected = (library.to_host(m.label_distributions_) for m in (model, alone))
     np.testing.assert_array_equal(found, expected)
@@ -388,15 +357,14 @@ def test_a_stack_predicts_where_it_was_fitted(library, dispatch):
         model.predict(DATA.test)
 
 
-def test_fits_share_a_cache(library, dispatch):
-    cache, X = FitCache(), library.to_device(DATA.X)
-    models = [PLCL(mu=mu, max_iter=2, tol=0).fit(X, DATA.mask, cache=cache) for mu in (0.1, 1.0)]
-    assert cache.n_computed["kernel"] == cache.n_computed["graph"] == 1
+def test_fits_share_kernel_and_graph(library, dispatch, count_work):
+    X = library.to_device(DATA.X)
+    points = [{"mu": mu} for mu in (0.1, 1.0)]
+    models = list(fit_points(PLCL(max_iter=2, tol=0), points, X, DATA.mask))
+    assert count_work["kernel"] == count_work["graph"] == 1
     alone = PLCL(mu=1.0, max_iter=2, tol=0).fit(X, DATA.mask)
     found, expected = (library.to_host(m.label_distributions_) for m in (models[1], alone))
     np.testing.assert_array_equal(found, expected)
-    with pytest.raises(ValueError, match="other rows"):
-        PLCL().fit(library.to_device(DATA.X + 1), DATA.mask, cache=cache)
 
 
 @pytest.mark.parametrize(

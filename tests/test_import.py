@@ -97,13 +97,5 @@ def test_reading_a_candidate_table_loads_no_method_and_no_solver():
     assert rooms_loaded_by(READ_A_TABLE + CLEAN_IT)
 
 
-def test_plknn_loads_no_ridge_classifier():
-    loaded = rooms_loaded_by("from ambilearn import PLKNN")
-    assert "methods.plknn" in loaded
-    assert not {name for name in loaded if name.startswith("kernel")}
-    assert "solvers.ridge" not in loaded
-    assert {"kernel.regression", "solvers.ridge"} <= rooms_loaded_by("from ambilearn import PLCL")
-
-
 def test_the_package_is_marked_as_typed():
     assert files(ambilearn).joinpath("py.typed").is_file()

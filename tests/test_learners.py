@@ -41,8 +41,6 @@ def test_what_learns_from_candidate_sets():
     assert set_learner(make_pipeline(StandardScaler(), method)) is method
     assert set_learner(CandidateSearchCV(method, {"mu": [1, 2]})) is method
     assert set_learner(GridSearchCV(make_pipeline(method), {"plcl__mu": [1, 2]})) is method
-    plda = PLDA(estimator=method)
-    assert set_learner(plda) is plda
 
 
 @pytest.mark.parametrize(
@@ -94,7 +92,6 @@ def test_the_argument_for_weights_of_rows(estimator, name):
         (PLCL(), True),
         (IPAL(), False),
         (PLDA(), True),
-        (PLDA(estimator=IPAL()), False),
         (PLVoting(), False),
         (PLVoting(weights=(1, 1, 0)), True),
         (make_pipeline(StandardScaler(), PLCL()), True),

@@ -18,7 +18,6 @@ from scipy import sparse
 from ambilearn import PLCL, PLKNN, as_candidates, metrics
 from ambilearn.cli.main import main
 from ambilearn.datasets import read_mat
-from ambilearn.selection import FitCache
 from ambilearn.tables import read_candidate_table
 
 X = np.arange(12.0).reshape(6, 2)
@@ -32,12 +31,6 @@ def changed(array, place, value):
     array = np.array(array, dtype=float)
     array[place] = value
     return array
-
-
-def cache_of_other_rows():
-    cache = FitCache()
-    cache.bind(X + 1)
-    return cache
 
 
 def table(text, **options):
@@ -106,11 +99,6 @@ SCORES = {
         lambda: metrics.approximated_accuracy(SETS, MASK[:, :1]),
         r"It has \(6, 1\)",
         r"shape \(6, 2\)",
-    ),
-    "another cache": (
-        lambda: PLKNN(n_neighbors=2).fit(X, SETS, cache=cache_of_other_rows()),
-        "other rows",
-        r"a new FitCache\(\)",
     ),
 }
 

@@ -1,4 +1,5 @@
 from dataclasses import replace
+from itertools import pairwise
 
 import array_api_strict as strict
 import numpy as np
@@ -9,7 +10,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics.pairwise import rbf_kernel
-from sklearn.model_selection import KFold, PredefinedSplit, StratifiedKFold
+from sklearn.model_selection import KFold, ParameterGrid, PredefinedSplit, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -19,7 +20,7 @@ from ambilearn.datasets import load_dataset, make_candidates
 from ambilearn.metrics import approximated_accuracy_scorer, covering_rate_scorer
 from ambilearn.selection import (
     CandidateSearchCV,
-    FitCache,
+    _by_kernel,
     draw_points,
     fit_points,
     include_current,
@@ -114,15 +115,13 @@ def test_fits_are_those_of_separate_fits_in_the_order_of_the_points(wine):
         )
 
 
-def test_fifty_points_of_the_paper_s_grid_compute_the_common_parts_once(wine, monkeypatch):
+def test_fifty_points_of_the_paper_s_grid_compute_the_common_parts_once(wine, count_work):
     values = [0.001, 0.01, 0.1, 0.2, 0.5, 1.0, 1.5, 2.0, 4.0]
     points = draw_points(dict.fromkeys(["alpha", "beta", "gamma", "mu"], values), 50, 1)
-    cache = FitCache()
-    monkeypatch.setattr("ambilearn.selection.FitCache", lambda: cache)
     assert len(list(fit_points(PLCL(max_iter=1, tol=0), points, *wine))) == 50
     ridges = {0.03} | {0.03 / point["alpha"] for point in points}
     once = {"geometry": 1, "graph": 1, "kernel": 1}
-    assert cache.n_computed == once | {"factorization": len(ridges)}
+    assert count_work == once | {"factorization": len(ridges)}
 
 
 class SevenNeighbors(PLCL):
@@ -416,13 +415,46 @@ def test_weights_of_rows_are_passed_to_every_fit(wine):
         CandidateSearchCV(IPAL(), {"alpha": [0.5]}, cv=2).fit(X, sets, sample_weight=weights)
 
 
-def test_a_search_that_fails_is_not_fitted(wine):
+@pytest.mark.parametrize("failure", ["NaN", "empty set", "parameter"])
+def test_a_search_that_fails_keeps_the_earlier_fit(wine, failure):
     X, sets = wine
     search = CandidateSearchCV(PLKNN(), {"n_neighbors": [3]}, cv=2).fit(X, sets)
-    with pytest.raises(ValueError, match="n_neighbors"):
-        search.set_params(param_grid={"n_neighbors": [-1]}).fit(X, sets)
-    with pytest.raises(NotFittedError):
-        search.predict(X)
+    before = search.predict(X)
+    rows, given, grid = {
+        "NaN": (np.where(X > 2, np.nan, X), sets, {"n_neighbors": [3]}),
+        "empty set": (X, [set(), *list(sets)[1:]], {"n_neighbors": [3]}),
+        "parameter": (X, sets, {"n_neighbors": [-1]}),
+    }[failure]
+    for model, error in ((search, None), (clone(search), NotFittedError)):
+        with pytest.raises(ValueError, match=r"NaN|row 0|n_neighbors"):
+            model.set_params(param_grid=grid).fit(rows, given)
+        if error is None:
+            np.testing.assert_array_equal(model.predict(X), before)
+        else:
+            with pytest.raises(error):
+                model.predict(X)
+
+
+def test_rows_may_be_a_list_with_weights(wine):
+    X, sets = wine
+    weights = np.arange(len(X)) % 3 + 1.0
+    search = CandidateSearchCV(PLCL(max_iter=2, tol=0), {"mu": [0.1, 1.0]}, cv=2, random_state=0)
+    found = clone(search).fit(X.tolist(), sets, weights)
+    np.testing.assert_array_equal(found.predict(X), search.fit(X, sets, weights).predict(X))
+
+
+def test_points_of_the_same_kernel_and_ridge_are_fitted_together(wine, count_work):
+    X, sets = wine
+    grid = {"sigma": [1.0, 2.0], "reg": [0.1, 1.0], "lam": [0.1, 0.3]}
+    points = [*ParameterGrid(grid)]
+    points = [points[i] for i in np.random.default_rng(0).permutation(len(points))]
+    order = _by_kernel(points, range(8))
+    assert sorted(order) == list(range(8))
+    visited = [(points[i]["sigma"], points[i]["reg"]) for i in order]
+    assert len([1 for a, b in pairwise(visited) if a != b]) == 3
+    search = CandidateSearchCV(SURE(max_iter=1, tol=0), grid, cv=[(np.arange(60), np.arange(60))])
+    search.set_params(refit=False).fit(X[:60], sets[:60])
+    assert (count_work["kernel"], count_work["factorization"]) == (2, 4)
 
 
 @pytest.mark.usefixtures("dispatch")

@@ -8,13 +8,10 @@ from typing import Any, Self
 import numpy as np
 from array_api_compat import array_namespace
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import issparse
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import get_tags
-from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from ambilearn._utils.fit_cache import NO_CACHE, FitCache
 from ambilearn._utils.fit_state import forget_fit, unchanged_on_error, unfitted_on_error
 from ambilearn._utils.label_kinds import check_comparable_labels
 from ambilearn._utils.sklearn_compat import _num_samples
@@ -26,9 +23,9 @@ from ambilearn.backend.arrays import (
     on_device,
     to_numpy,
 )
-from ambilearn.backend.memory import bytes_of_fit
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.candidates.masks import is_unnamed_mask
+from ambilearn.rows import TrainingRows
 from ambilearn.solvers import project_rows
 from ambilearn.validation import check_magnitude, check_row_weights, check_weights, validate_rows
 
@@ -43,23 +40,15 @@ def rank_last(scores: Any, labels: Any) -> Any:
     return xp.where(labels, lowest - xp.abs(lowest) - 1.0, scores)
 
 
-def bind_cache(cache: FitCache, X: Any, candidates: CandidateSets) -> None:
-    """Raise an error if the cache holds results for other rows, or for another device."""
-    if not cache.keeps_results:
-        return
-    held = (X.data, X.indices, X.indptr) if issparse(X) else (to_numpy(X),)
-    cache.bind(
-        (describe_device(X), X.shape, *held, candidates.row_weights),
-        (candidates.classes, candidates.indptr, candidates.labels, candidates.weights),
-    )
-
-
 class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     """Base of the classifiers that learn from candidate sets.
 
-    A method implements ``_fit(X, candidates, cache)``, which sets ``label_distributions_``, and
+    A method implements ``_fit(rows, candidates)``, which sets ``label_distributions_``, and
     ``_scores(X)``, one score per row and label. All public methods are here. Invalid data
     leave an earlier fit unchanged; a fit that fails leaves the estimator unfitted.
+
+    Whoever fits several times to the same rows makes them once, by :meth:`_training_rows`, and
+    passes them to :meth:`_fit_rows` of each estimator. No estimator keeps them.
     """
 
     _parameter_constraints: dict[str, list[Any]] = {}
@@ -70,10 +59,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     # Whether `_fit` and `_scores` also accept arrays of other libraries than NumPy.
     _computes_on_devices = False
 
-    # The cache is for searches over fits on the same rows; meta-estimators do not route it.
-    __metadata_request__fit = {"cache": UNUSED}
-
-    def fit(self, X: Any, y: Any, *, cache: FitCache | None = None) -> Self:
+    def fit(self, X: Any, y: Any) -> Self:
         """Learn a classifier from candidate sets.
 
         Parameters
@@ -83,32 +69,18 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         y : sequence of label collections, mask of shape (n, l), or labels of shape (n,)
             Candidate sets; see :func:`ambilearn.candidates.as_candidates`. With ordinary labels
             every set has one member, and the method is an ordinary classifier.
-        cache : FitCache, optional
-            Work that fits on the same rows share, such as the points of a grid; see
-            :class:`~ambilearn.selection.FitCache`. By default nothing is kept.
 
         Returns
         -------
         self : object
             The fitted estimator.
         """
-        return self._fit_rows(X, y, None, cache)
+        return self._check_and_fit(X, y, None)
 
-    def _fit_rows(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None, cache: FitCache | None
-    ) -> Self:
-        cache = NO_CACHE if cache is None else cache
+    def _check_and_fit(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Self:
         with unchanged_on_error(self):
             X, sets = self._check_fit_input(X, y, sample_weight)
-            bind_cache(cache, X, sets)
-        with unfitted_on_error(self):
-            # An earlier fit may have had attributes that this one does not have.
-            forget_fit(self, keep=("n_features_in_", "feature_names_in_"))
-            candidates = self._choose_backend(X).support(sets)
-            self.classes_ = candidates.backend.asarray(sets.classes)
-            self._fit(X, candidates, cache)
-            self.transduction_ = candidates.best(self.label_distributions_)
-        return self
+        return self._learn(TrainingRows(X, self._choose_backend(X)), sets)
 
     def _check_fit_input(
         self, X: Any, y: Any, sample_weight: ArrayLike | None
@@ -117,10 +89,58 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         self._validate_params()
         y, sample_weight = to_numpy(y), to_numpy(sample_weight)
         sets = as_candidates(y, n_rows=_num_samples(X))
-        X = self._validate_rows(X, ensure_min_samples=2)
+        X = self._own_rows(X)
         sets = replace(sets, row_weights=check_row_weights(sample_weight, X, sets.row_weights))
         self._check_row_weights(sets)
         return X, sets
+
+    def _own_rows(self, X: Any) -> Any:
+        """Checked training rows that the caller does not change; a kernel matrix is not copied."""
+        copy = not get_tags(self).input_tags.pairwise  # no model keeps the kernel matrix
+        return self._validate_rows(X, ensure_min_samples=2, copy=copy)
+
+    def _training_rows(self, X: Any) -> TrainingRows:
+        """Checked rows for several fits of this estimator, with any parameters."""
+        checked = clone(self)
+        X = checked._own_rows(X)
+        names = getattr(checked, "feature_names_in_", None)
+        return TrainingRows(X, self._choose_backend(X), feature_names=names, shared=True)
+
+    def _fit_rows(self, rows: TrainingRows, sets: CandidateSets) -> Self:
+        """Fit to rows that may be shared with other fits; the sets have the weights of the rows."""
+        with unchanged_on_error(self):
+            self._validate_params()
+            self._check_training_rows(rows)
+            row_weights = check_row_weights(None, rows.X, sets.row_weights)
+            sets = replace(sets, row_weights=row_weights)
+            self._check_row_weights(sets)
+            self._set_features(rows)
+        return self._learn(rows, sets)
+
+    def _set_features(self, rows: TrainingRows) -> None:
+        """Set the number and the names of the features."""
+        if hasattr(rows.X, "columns"):
+            self._validate_rows(rows.X, ensure_min_samples=2)
+            return
+        self.n_features_in_ = rows.X.shape[1]
+        self.feature_names_in_ = rows.feature_names
+        if rows.feature_names is None:
+            del self.feature_names_in_
+
+    def _check_training_rows(self, rows: TrainingRows) -> None:
+        """Raise an error if this estimator cannot be fitted to these rows."""
+        if on_device(rows.X):
+            self._check_device_support(rows.X)
+
+    def _learn(self, rows: TrainingRows, sets: CandidateSets) -> Self:
+        with unfitted_on_error(self):
+            # An earlier fit may have had attributes that this one does not have.
+            forget_fit(self, keep=("n_features_in_", "feature_names_in_"))
+            rows, candidates = rows.for_sets(sets)
+            self.classes_ = candidates.backend.asarray(sets.classes.copy())
+            self._fit(rows, candidates)
+            self.transduction_ = candidates.best(self.label_distributions_)
+        return self
 
     @property
     def _takes_row_weights(self) -> bool:
@@ -139,33 +159,19 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     # --- what ensembles, searches, doubt and tables use of a method -----------------------------
 
     _is_ensemble = False  # whether it has members
-
-    @property
-    def _ridges(self) -> tuple[float, ...]:
-        """Ridge weights of the kernel factorizations that a fit needs, each once."""
-        return ()
+    _n_factors = 0  # number of factorizations of a kernel matrix in a fit
 
     def _ridge_method(self) -> Any:
         """An unfitted method with leave-one-out outputs in closed form, None if there is none.
 
-        Its ``_make_regressor(X, sets, cache)`` returns a regressor with ``held_out(targets)``.
+        Its ``_make_regressor(rows, sets)`` returns a regressor with ``held_out(targets)``.
         """
         return None
 
-    def _bytes_of_fit(self, n_features: int, candidates: Support, n_matrices: int = 1) -> int:
-        """Device memory of a fit, with this many kernel matrices and factors if it needs any."""
-        return bytes_of_fit(
-            candidates.n_rows,
-            n_labels=candidates.n_labels,
-            n_pairs=candidates.n_pairs,
-            n_neighbors=getattr(self, "n_neighbors", 0),
-            rank=self._rank(candidates.n_rows, n_features),
-            n_matrices=n_matrices,
-        )
-
-    def _rank(self, n_rows: int, n_features: int) -> int | None:
-        """Number of features that replace the kernel matrix; None if the matrix is needed."""
-        return 0
+    @property
+    def _shares_rows(self) -> bool:
+        """Whether fits to the same rows share work; not if a subclass has a fit of its own."""
+        return type(self).fit in (PartialLabelClassifier.fit, WeightedRowsClassifier.fit)
 
     def _settable_params(self) -> dict[str, Any]:
         """Parameters that ``set_params`` accepts, those of default members included."""
@@ -204,11 +210,10 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     # --- what a method implements ---------------------------------------------------------------
 
     @abstractmethod
-    def _fit(self, X: Any, candidates: Support, cache: FitCache) -> None:
+    def _fit(self, rows: TrainingRows, candidates: Support) -> None:
         """Learn, and set ``label_distributions_`` of shape (n, l).
 
-        ``candidates.backend`` computes where X is. Results that other fits on the same rows can
-        reuse go through the cache.
+        ``rows.X`` are the checked features, and ``rows.backend`` computes where they are.
         """
 
     @abstractmethod
@@ -232,8 +237,12 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         if not get_tags(self).array_api_support:
             raise not_supported_on_device(type(self).__name__, X)
 
-    def _validate_device_rows(self, X: Any, *, reset: bool = True, **options: Any) -> Any:
-        X = check_device_array(X)
+    def _validate_device_rows(
+        self, X: Any, *, reset: bool = True, copy: bool = False, **options: Any
+    ) -> Any:
+        given, X = X, check_device_array(X)
+        if copy and X is given:
+            X = array_namespace(X).asarray(X, copy=True)
         n_least = options.get("ensure_min_samples", 1)
         if X.shape[0] < n_least or X.shape[1] < 1:
             raise ValueError(
@@ -378,14 +387,7 @@ class WeightedRowsClassifier(PartialLabelClassifier):
     def _takes_row_weights(self) -> bool:
         return True
 
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: ArrayLike | None = None,
-        *,
-        cache: FitCache | None = None,
-    ) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Learn a classifier from candidate sets.
 
         Parameters
@@ -402,16 +404,13 @@ class WeightedRowsClassifier(PartialLabelClassifier):
             kernel is the weighted mean distance of the rows. Neighbors and landmarks are chosen
             without the weights.
             If y is a :class:`~ambilearn.CandidateSets` with ``row_weights``, both are multiplied.
-        cache : FitCache, optional
-            Work that fits on the same rows share, such as the points of a grid; see
-            :class:`~ambilearn.selection.FitCache`. By default nothing is kept.
 
         Returns
         -------
         self : object
             The fitted estimator.
         """
-        return self._fit_rows(X, y, sample_weight, cache)
+        return self._check_and_fit(X, y, sample_weight)
 
 
 def not_supported_on_device(what: str, X: Any) -> ValueError:

@@ -1,6 +1,6 @@
 """Choose parameters without true labels: cross-validation on candidate sets."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from numbers import Integral
@@ -13,10 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import ParameterGrid, ParameterSampler
 from sklearn.utils import get_tags, indexable
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import check_is_fitted
 
-from ambilearn._utils.fit_cache import FitCache
-from ambilearn._utils.fit_state import unfitted_on_error
+from ambilearn._utils.fit_state import unchanged_on_error
 from ambilearn._utils.folds import split_rows
 from ambilearn._utils.interrupts import complete_fits_only
 from ambilearn._utils.sklearn_compat import (
@@ -29,13 +28,14 @@ from ambilearn._utils.sklearn_compat import (
 )
 from ambilearn._utils.structure import check_structure
 from ambilearn.backend.arrays import to_numpy
+from ambilearn.base import PartialLabelClassifier
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.candidates.masks import is_unnamed_mask
 from ambilearn.learners import without_checkpoint
 from ambilearn.metrics.candidate_scores import SCORERS
 from ambilearn.validation import check_row_weights
 
-__all__ = ["CandidateSearchCV", "FitCache", "draw_points", "fit_points"]
+__all__ = ["CandidateSearchCV", "draw_points", "fit_points"]
 
 Scorer = Callable[[Any, Any, Any], float]
 Grid = Mapping[str, Sequence[Any]]
@@ -106,7 +106,11 @@ def fit_points(
 ) -> Iterator[Any]:
     """Fit clones of an estimator with the parameters of each point to the same rows.
 
-    Work that does not depend on the point is done once; see :class:`FitCache`.
+    What depends on the rows alone is computed once: kernel matrix, factorizations, neighbors and
+    initial graph, and the members of an ensemble for equal parameters. The results are those of
+    separate fits. At most 1 GiB of it is kept, or four times the largest matrix if that is more;
+    what was not used for longest is dropped first. Points with the same kernel and ridge weight
+    should therefore be neighbors.
 
     Parameters
     ----------
@@ -124,15 +128,40 @@ def fit_points(
     fitted : estimator
         In the order of the points.
     """
-    cache = FitCache()
-    shared = {"cache": cache} if has_fit_parameter(estimator, "cache") else {}
+    if not isinstance(estimator, PartialLabelClassifier) or not estimator._shares_rows:
+        for point in points:
+            yield _with_params(estimator, point).fit(X, y)
+        return
+    sets = as_candidates(to_numpy(y), n_rows=_num_samples(X))
+    rows = estimator._training_rows(X)
     for point in points:
-        yield _with_params(estimator, point).fit(X, y, **shared)
+        yield _with_params(estimator, point)._fit_rows(rows, sets)
 
 
 def _with_params(estimator: Any, point: Mapping[str, Any]) -> Any:
     """Clone of an estimator with the parameters of a point, of which estimators are cloned, too."""
     return clone(estimator).set_params(**clone(point, safe=False))
+
+
+# Parameters on which a kernel matrix depends, and those of its factorizations.
+_OF_KERNEL = ("kernel", "sigma", "n_landmarks", "landmarks", "random_state", "reg", "alpha")
+
+
+def _by_kernel(points: Sequence[Mapping[str, Any]], chosen: Iterable[int]) -> list[int]:
+    """Numbers of the chosen points, those with the same kernel and ridge weight together."""
+    names = {name for point in points for name in point}
+    of_kernel = [name for last in _OF_KERNEL for name in sorted(names) if _last(name) == last]
+    first: dict[tuple[str, str], int] = {}  # place of the first point with this value
+
+    def places(i: int) -> list[int]:
+        values = ((name, repr(points[i].get(name))) for name in of_kernel)
+        return [first.setdefault(value, len(first)) for value in values]
+
+    return sorted((int(i) for i in chosen), key=places)
+
+
+def _last(name: str) -> str:
+    return name.rpartition("__")[2]
 
 
 class CandidateSearchCV(BaseSearchCV):
@@ -290,7 +319,7 @@ class CandidateSearchCV(BaseSearchCV):
             held_out = to_numpy(held_out)
             known = sets.classes if is_unnamed_mask(held_out) else None
             scored = as_candidates(held_out, classes=known, n_rows=n_rows)
-        with unfitted_on_error(self):
+        with unchanged_on_error(self):
             self._search(points, X, sets, scored)
         return self
 
@@ -340,8 +369,9 @@ class CandidateSearchCV(BaseSearchCV):
             X_train, _ = _safe_split(estimator, X, None, train)
             X_test, _ = _safe_split(estimator, X, None, test, train)
             held_out = scored[test]
-            fits = fit_points(estimator, [points[i] for i in remaining], X_train, sets[train])
-            for i in remaining:
+            ordered = _by_kernel(points, remaining)
+            fits = fit_points(estimator, [points[i] for i in ordered], X_train, sets[train])
+            for i in ordered:
                 began = perf_counter()
                 model = next(fits)
                 fitted = perf_counter()

@@ -11,7 +11,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_array, validate_data
 
 from ambilearn._utils.feature_types import as_numbers, check_feature_types, explain_unreadable
-from ambilearn._utils.sklearn_compat import _check_sample_weight
+from ambilearn._utils.sklearn_compat import _check_sample_weight, _num_samples
 from ambilearn._utils.structure import canonical_rows, check_structure
 from ambilearn._utils.text import pluralize
 from ambilearn.backend import HOST, Backend
@@ -109,7 +109,7 @@ def check_weights(sample_weight: Any, X: Any) -> NDArray[np.float64]:
     check_structure(sample_weight, "sample_weight")
     if not isinstance(sample_weight, Number):
         sample_weight = as_numbers(to_numpy(sample_weight), "sample_weight")
-    X = np.empty((X.shape[0], 0))  # only its length matters, on any device
+    X = np.empty((_num_samples(X), 0))  # only its length matters, on any device
     weights: NDArray[np.float64] = _check_sample_weight(
         sample_weight, X, dtype=np.float64, copy=True, ensure_non_negative=True
     )

@@ -422,11 +422,6 @@ TABLE = "x,names\n1,a|b\n2,b\n3,a\n"
             ["--candidates", "names", "--set", "n_landmarks=50", "--n-landmarks", "60"],
             "'n_landmarks' is given twice",
         ),
-        (
-            TABLE,
-            ["--candidates", "names", "--method", "plcp", "--set", "estimator__reg=0.1"],
-            "PLCP(estimator=PLAGGD())",
-        ),
     ],
 )
 def test_errors_of_the_user_are_one_line(run, tmp_path, content, arguments, message):

@@ -113,9 +113,9 @@ def test_the_reason_does_not_name_candidates_if_every_row_has_one(data):
 class Overconfident(PartialLabelClassifier):
     """Nearest mean of the candidates' rows, far too sure of it."""
 
-    def _fit(self, X, candidates, cache):
+    def _fit(self, rows, candidates):
         mask = candidates.sets.to_mask() / candidates.sizes[:, None]
-        self.means_ = (mask.T @ X) / mask.sum(axis=0)[:, None]
+        self.means_ = (mask.T @ rows.X) / mask.sum(axis=0)[:, None]
         self.label_distributions_ = mask
 
     def _scores(self, X):

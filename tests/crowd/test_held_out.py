@@ -28,9 +28,9 @@ class CountingPLCL(PLCL):
 
     n_fits = 0
 
-    def _fit(self, X, candidates, cache):
+    def _fit(self, rows, candidates):
         type(self).n_fits += 1
-        super()._fit(X, candidates, cache)
+        super()._fit(rows, candidates)
 
 
 @pytest.mark.parametrize("weighted", [False, True])

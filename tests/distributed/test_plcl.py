@@ -10,7 +10,6 @@ import pytest
 from problems import ambiguous
 from scikit_learn_checks import every_check
 from scipy import sparse
-from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics.pairwise import laplacian_kernel
@@ -21,7 +20,6 @@ from ambilearn import PLCL, as_candidates
 from ambilearn.datasets import make_candidates
 from ambilearn.distributed import DistributedPLCL
 from ambilearn.kernel.landmarks import sample_limit
-from ambilearn.selection import FitCache
 
 pytestmark = pytest.mark.usefixtures("here")
 
@@ -333,12 +331,3 @@ def test_candidate_sets_objects_are_accepted():
     found = DistributedPLCL(**params).fit(da.from_array(X, chunks=(20, -1)), sets)
     expected = DistributedPLCL(**params).fit(da.from_array(X, chunks=(20, -1)), mask)
     np.testing.assert_allclose(found.dual_coef_, expected.dual_coef_)
-
-
-def test_a_cache_is_accepted_and_not_used():
-    X, mask, _ = ambiguous(n=60, seed=3)
-    rows, cache = da.from_array(X, chunks=(20, -1)), FitCache()
-    model = DistributedPLCL(n_landmarks=20, n_partitions=1, random_state=0, max_iter=3, tol=0)
-    plain, cached = clone(model).fit(rows, mask), clone(model).fit(rows, mask, cache=cache)
-    np.testing.assert_allclose(cached.dual_coef_, plain.dual_coef_)
-    assert not cache.n_computed

@@ -28,7 +28,7 @@ from ambilearn import (
 from ambilearn.backend import HOST
 from ambilearn.candidates import ANYTHING
 from ambilearn.doubt import LabelDoubt
-from ambilearn.selection import CandidateSearchCV, FitCache
+from ambilearn.selection import CandidateSearchCV
 
 METHODS = [PLCL(), PLAGGD(), LALO(), SURE(), PLKNN(), IPAL(), PLDA(), PLStacking(), PLVoting()]
 
@@ -99,7 +99,7 @@ def test_dual_primal_sparse_and_many_labels_agree(monkeypatch):
         np.testing.assert_allclose(other.score, linear.score, atol=1e-8)
         np.testing.assert_array_equal(other.suggestion, linear.suggestion)
     dense = find_doubtful(X, mask, estimator=SURE())
-    monkeypatch.setattr("ambilearn.methods._kernel_classifier.MAX_DENSE_LABELS", 2)
+    monkeypatch.setattr("ambilearn.rows.MAX_DENSE_LABELS", 2)
     monkeypatch.setattr("ambilearn._utils.blocks.LIMIT", 1000)  # three labels at a time
     many = find_doubtful(X, sparse.csr_array(mask), estimator=SURE())
     np.testing.assert_allclose(many.score, dense.score, atol=1e-8)
@@ -252,19 +252,6 @@ def test_rows_with_every_label_cannot_be_without_their_truth():
     assert np.isfinite(doubt.score).all()
     everything = find_doubtful(X, np.ones_like(mask), estimator=PLCL())
     assert set(everything.suggestion) == {None}
-
-
-def test_a_cache_shares_the_factor_and_rejects_other_rows():
-    X, mask, _, _ = swapped(n=40)
-    cache = FitCache()
-    SURE().fit(X, mask, cache=cache)
-    shared = find_doubtful(X, mask, estimator=SURE(), cache=cache)
-    np.testing.assert_allclose(
-        shared.score, find_doubtful(X, mask, estimator=SURE()).score, atol=1e-10
-    )
-    assert cache.n_computed["factorization"] == cache.n_computed["kernel"] == 1
-    with pytest.raises(ValueError, match="other rows"):
-        find_doubtful(X[:, :2], mask, estimator=SURE(), cache=cache)
 
 
 def test_too_few_rows_for_folds_are_rejected_but_not_by_the_closed_form():

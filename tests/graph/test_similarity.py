@@ -5,6 +5,11 @@ from problems import ambiguous, support
 from scipy import sparse
 
 from ambilearn.graph.similarity import SimilarityGraph
+from ambilearn.rows import TrainingRows
+
+
+def graph_of(X, sets, k, form="features"):
+    return SimilarityGraph(TrainingRows(X).neighbors(k, form=form), sets)
 
 
 @pytest.fixture
@@ -16,7 +21,7 @@ def problem():
 @pytest.mark.parametrize("k", [1, 5, 29])
 def test_graph_by_loops(problem, k):
     X, _, sets = problem
-    graph = SimilarityGraph(X, sets, k)
+    graph = graph_of(X, sets, k)
     expected, sigma = similarity_graph(X, k)
     assert graph.sigma == pytest.approx(sigma)
     np.testing.assert_allclose(graph.similarities.toarray(), expected, atol=1e-12)
@@ -24,7 +29,7 @@ def test_graph_by_loops(problem, k):
 
 def test_graph_is_symmetric_sparse_and_bounded(problem):
     X, _, sets = problem
-    S = SimilarityGraph(X, sets, 4).similarities
+    S = graph_of(X, sets, 4).similarities
     assert S.format == "csr"
     assert S.nnz <= 2 * 4 * 30
     assert (S.diagonal() == 0).all()
@@ -38,8 +43,8 @@ def test_graph_is_symmetric_sparse_and_bounded(problem):
 def test_sparse_rows_and_linear_kernel_give_the_same_graph(problem, form):
     X, _, sets = problem
     X[np.abs(X) < 0.2] = 0
-    dense = SimilarityGraph(X, sets, 5)
-    other = SimilarityGraph(form(X), sets, 5, precomputed=form is not sparse.csr_array)
+    dense = graph_of(X, sets, 5)
+    other = graph_of(form(X), sets, 5, "features" if form is sparse.csr_array else "kernel")
     assert other.sigma == pytest.approx(dense.sigma)
     assert np.abs(other.similarities - dense.similarities).max() < 1e-9
 
@@ -47,7 +52,7 @@ def test_sparse_rows_and_linear_kernel_give_the_same_graph(problem, form):
 @pytest.mark.parametrize("weight", [0.005, 1.0, 3.0])
 def test_smoothing_towards_a_target(problem, weight):
     X, Y, sets = problem
-    graph = SimilarityGraph(X, sets, 5)
+    graph = graph_of(X, sets, 5)
     L = np.eye(30) - similarity_graph(X, 5)[0]
     wanted = np.random.default_rng(1).random(Y.shape)
     p = graph.smooth(sets.uniform(), sets.gather(wanted), weight)
@@ -58,7 +63,7 @@ def test_smoothing_towards_a_target(problem, weight):
 
 def test_smoothing_with_a_cost(problem):
     X, Y, sets = problem
-    graph = SimilarityGraph(X, sets, 5)
+    graph = graph_of(X, sets, 5)
     L = np.eye(30) - similarity_graph(X, 5)[0]
     D = np.random.default_rng(1).random(Y.shape)
     p = graph.smooth(sets.uniform(), None, 2.0, sets.gather(D))
@@ -67,7 +72,7 @@ def test_smoothing_with_a_cost(problem):
 
 def test_more_weight_gives_smoother_confidences(problem):
     X, Y, sets = problem
-    graph = SimilarityGraph(X, sets, 5)
+    graph = graph_of(X, sets, 5)
     target = sets.gather(np.random.default_rng(0).random(Y.shape))
     rough = [
         graph.roughness(graph.smooth(sets.uniform(), target, c)) for c in (0.0, 0.1, 1.0, 10.0)
@@ -78,13 +83,13 @@ def test_more_weight_gives_smoother_confidences(problem):
 def test_fewer_rows_than_neighbors_uses_all_others_with_a_warning(problem):
     X, Y, _ = problem
     with pytest.warns(UserWarning, match="n_neighbors=10 but there are only 4 rows"):
-        graph = SimilarityGraph(X[:4], support(Y[:4]), 10)
+        graph = graph_of(X[:4], support(Y[:4]), 10)
     assert graph.similarities.nnz == 12
 
 
 def test_identical_rows(problem):
     _, _, sets = problem
-    graph = SimilarityGraph(np.ones((30, 3)), sets, 5)
+    graph = graph_of(np.ones((30, 3)), sets, 5)
     assert graph.sigma == 1.0
     assert np.isfinite(graph.similarities.data).all()
     assert graph.similarities.nnz > 0
@@ -94,7 +99,7 @@ def test_distant_row_has_no_similarities(problem):
     """Its similarities underflow to zero; nothing is divided by its degree of zero."""
     X, _, sets = problem
     X[0] += 1e4
-    graph = SimilarityGraph(X, sets, 1)
+    graph = graph_of(X, sets, 1)
     S = graph.similarities.toarray()
     assert (S[0] == 0).all()
     assert np.isfinite(S).all()
@@ -104,7 +109,7 @@ def test_distant_row_has_no_similarities(problem):
 
 def test_constant_cost_in_a_row_has_no_effect(problem):
     X, _, sets = problem
-    graph = SimilarityGraph(X, sets, 5)
+    graph = graph_of(X, sets, 5)
     rng = np.random.default_rng(3)
     cost = rng.integers(0, 4, size=len(sets.labels)) / 4.0
     p = graph.smooth(sets.uniform(), None, 2.0, cost=cost)
@@ -117,7 +122,7 @@ def test_constant_cost_in_a_row_has_no_effect(problem):
 @pytest.mark.parametrize("size", [1e16, 1e40, 1e140])
 def test_huge_costs_cause_no_rounding_errors(problem, size):
     X, _, sets = problem
-    graph = SimilarityGraph(X, sets, 5)
+    graph = graph_of(X, sets, 5)
     cost = size * (1 + np.random.default_rng(4).random(len(sets.labels)))
     p = graph.smooth(sets.uniform(), None, 2.0, cost=cost)
     cheapest = sets.best_pairs(-cost)

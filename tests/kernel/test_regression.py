@@ -9,7 +9,6 @@ from scipy import sparse
 from sklearn.linear_model import Ridge
 
 from ambilearn import SURE
-from ambilearn._utils.fit_cache import NO_CACHE
 from ambilearn.backend import HOST
 from ambilearn.candidates import as_candidates
 from ambilearn.kernel.regression import DualRegressor, PrimalRegressor
@@ -113,7 +112,8 @@ def test_influence_is_what_new_targets_change(method, weighted):
     sets = as_candidates(rng.random((30, 3)) < 0.9)
     if weighted:
         sets = replace(sets, row_weights=rng.uniform(0.5, 2, size=30))
-    regressor = method.set_params(random_state=0)._make_regressor(X, sets, NO_CACHE)
+    method = method.set_params(random_state=0)
+    regressor = method._make_regressor(method._training_rows(X), sets)
     pairs = HOST.support(sets)
 
     def held_out(values):

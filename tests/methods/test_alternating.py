@@ -23,7 +23,7 @@ class Projecting(AlternatingClassifier):
         self.verbose = verbose
         self.offset = offset
 
-    def _fit(self, X, candidates, cache):
+    def _fit(self, rows, candidates):
         self.seen = []
 
         def improve(p, output):
@@ -31,7 +31,7 @@ class Projecting(AlternatingClassifier):
             return CandidateSimplex(candidates.indptr).project(output)
 
         start = candidates.uniform()
-        self._alternate(X, candidates, cache, start, improve, lambda p: self.offset)
+        self._alternate(self._space(rows), candidates, start, improve, lambda p: self.offset)
 
 
 @pytest.fixture

@@ -447,12 +447,12 @@ PIPELINES = [
     ("foreign", make_pipeline(StandardScaler(), GaussianNB())),
     ("search", CandidateSearchCV(make_pipeline(SURE()), {"sure__reg": [0.1]}, cv=2)),
     ("sure", make_pipeline(StandardScaler(), SURE())),
-    ("wrapper", PLCP(estimator=PLVoting(estimators=[("knn", PLKNN())]), max_iter=1)),
+    ("vote", PLVoting(estimators=[("knn", PLKNN())])),
 ]
 
 
 @every_ensemble
-def test_weights_of_rows_are_passed_to_pipelines_searches_and_wrappers(ensemble, data):
+def test_weights_of_rows_are_passed_to_pipelines_searches_and_votes(ensemble, data):
     X, mask, _ = data
     options = {} if ensemble is PLVoting else {"final_estimator": PLKNN()}
     model, weights = ensemble(estimators=PIPELINES, **options), np.linspace(0.1, 3, len(X))

@@ -22,11 +22,12 @@ class Regression(KernelPartialLabelClassifier):
         self.landmarks = landmarks
         self.random_state = random_state
 
-    def _fit(self, X, candidates, cache):
+    def _fit(self, rows, candidates):
         self.label_distributions_ = candidates.as_output(candidates.uniform())
-        (regressor,), landmarks = self._factor(X, candidates, cache, 0.1)
+        space = self._space(rows)
+        (regressor,) = space.regressors(candidates, 0.1)
         fit = regressor.fit(candidates.uniform())
-        self._keep(X, fit, landmarks)
+        self._keep(fit, space)
         self.outputs_ = regressor.train_output(fit)
 
 
@@ -177,7 +178,7 @@ def test_our_own_kernel_matrix_is_overwritten_by_its_factor(monkeypatch):
     X, mask, _ = ambiguous(n=30)
     seen = []
     monkeypatch.setattr(
-        "ambilearn.methods._kernel_classifier.KernelRidge",
+        "ambilearn.rows.KernelRidge",
         lambda *arguments: (seen.append(arguments[2]), KernelRidgeSolver(*arguments))[1],
     )
     for kernel in ("rbf", "linear"):

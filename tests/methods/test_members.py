@@ -14,12 +14,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from ambilearn import IPAL, PLCL, PLKNN, SURE, PLStacking, PLVoting
-from ambilearn._utils.fit_cache import NO_CACHE, FitCache
 from ambilearn.backend import HOST
 from ambilearn.bridges import to_sample_weights
-from ambilearn.kernel.functions import train_kernel
 from ambilearn.learners import set_learner
-from ambilearn.methods import _kernel_classifier as kernel_classifier
 from ambilearn.methods._members import (
     as_confidences,
     candidate_confidences,
@@ -30,6 +27,7 @@ from ambilearn.methods._members import (
     scores_of,
     train_scores_of,
 )
+from ambilearn.rows import TrainingRows
 from ambilearn.selection import CandidateSearchCV
 from ambilearn.solvers import KernelRidge
 
@@ -40,8 +38,8 @@ def data():
     return X, support(mask), y
 
 
-def fit(members, X, sets, cache=NO_CACHE, **options):
-    return fit_members(members, X, sets, cache, **options)
+def fit(members, X, sets, **options):
+    return fit_members(members, TrainingRows(X), sets, **options)
 
 
 # --- who learns from candidate sets -------------------------------------------------------------
@@ -90,34 +88,18 @@ def test_clones_are_fitted_and_come_back_in_the_given_order(data):
         )
 
 
-@pytest.fixture
-def count_work(monkeypatch):
-    """Kernel matrices and factorizations that are really made."""
-    counts = {"kernel": 0, "factorization": 0}
-
-    def counted(kind, function):
-        def call(*arguments, **options):
-            counts[kind] += 1
-            return function(*arguments, **options)
-
-        return call
-
-    monkeypatch.setattr(kernel_classifier, "train_kernel", counted("kernel", train_kernel))
-    monkeypatch.setattr(kernel_classifier, "KernelRidge", counted("factorization", KernelRidge))
-    return counts
-
-
 def test_members_on_the_same_rows_share_kernel_and_factorizations(data, count_work):
     X, sets, _ = data
     fit([("a", PLCL()), ("b", SURE()), ("c", PLCL(mu=0.1)), ("d", SURE(reg=0.06))], X, sets)
-    assert count_work == {"kernel": 1, "factorization": 3}  # 0.03, 0.06 = 0.03 / 0.5 and 0.05
+    # Of 0.03, 0.06 = 0.03 / 0.5 and 0.05.
+    assert (count_work["kernel"], count_work["factorization"]) == (1, 3)
 
 
 def test_an_ensemble_inside_shares_with_the_others(data, count_work):
     X, sets, _ = data
     inner = PLVoting(estimators=[("a", PLCL(mu=0.1)), ("b", SURE())])
     fit([("a", PLCL()), ("b", inner)], X, sets)
-    assert count_work == {"kernel": 1, "factorization": 3}
+    assert (count_work["kernel"], count_work["factorization"]) == (1, 3)
 
 
 @pytest.fixture
@@ -133,7 +115,7 @@ def watch_factorizations(monkeypatch):
             super().__init__(kernel, ridge, overwrite, *others)
             self.alive.add(self)
 
-    monkeypatch.setattr(kernel_classifier, "KernelRidge", Watched)
+    monkeypatch.setattr("ambilearn.rows.KernelRidge", Watched)
     return made
 
 
@@ -152,15 +134,17 @@ def test_a_stack_never_holds_more_factorizations_than_plcl(data, watch_factoriza
     assert watch_factorizations == [(0.05, False, 0), *PLCL_ALONE, *PLCL_ALONE]
 
 
-def test_a_cache_that_keeps_results_fits_no_member_twice(data):
+def test_on_shared_rows_no_member_is_fitted_twice(data):
     X, sets, _ = data
-    cache = FitCache()
-    first = fit([("a", PLCL()), ("b", SURE())], X, sets, cache)
-    again = fit([("other", SURE()), ("c", IPAL())], X, sets, cache)
-    assert again[0] is first[1]
-    assert cache.n_computed["member"] == 3
+    rows, candidates = PLVoting()._training_rows(X).for_sets(sets.sets)
+    first = fit_members([("a", PLCL()), ("b", SURE())], rows, candidates)
+    again = fit_members([("other", SURE()), ("c", IPAL())], rows, candidates)
+    assert again[0].label_distributions_ is first[1].label_distributions_
+    again[0].set_params(reg=7.0)  # ensembles share results, not estimators
+    assert first[1].reg == SURE().reg
     unseeded = [("a", SURE(n_landmarks=5))]
-    assert fit(unseeded, X, sets, cache)[0] is not fit(unseeded, X, sets, cache)[0]
+    one, two = (fit_members(unseeded, rows, candidates)[0] for _ in range(2))
+    assert one.label_distributions_ is not two.label_distributions_
 
 
 @pytest.mark.heavy
@@ -307,7 +291,7 @@ class Broken(PLKNN):
 
     _parameter_constraints = {**PLKNN._parameter_constraints, "error": "no_validation"}
 
-    def _fit(self, X, candidates, cache):
+    def _fit(self, rows, candidates):
         raise self.error
 
 

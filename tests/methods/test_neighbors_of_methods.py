@@ -11,7 +11,6 @@ from scipy import sparse
 from sklearn.neighbors import KNeighborsTransformer, RadiusNeighborsTransformer
 
 from ambilearn import IPAL, LALO, PLAGGD, PLCL, PLDA, PLKNN, PLDATransformer, as_candidates
-from ambilearn.selection import FitCache
 
 METHODS = [PLCL, PLAGGD, LALO, IPAL, PLDA, PLKNN]
 ASKING = [IPAL, PLDA, PLKNN]  # new rows ask for neighbors too
@@ -60,15 +59,6 @@ def test_a_kernel_matrix_has_no_rows_to_search(method):
     X, Y, _ = ambiguous(n=20)
     with pytest.raises(ValueError, match="neighbors must be 'auto' or 'exact'"):
         method(kernel="precomputed", neighbors=KNeighborsTransformer()).fit(X @ X.T, Y)
-
-
-@pytest.mark.parametrize("method", [PLCL, PLAGGD])
-def test_fits_with_a_cache_distinguish_neighbors(method):
-    X, Y, _ = ambiguous(n=40)
-    cache = FitCache()
-    for neighbors in ("auto", "exact", KNeighborsTransformer(), KNeighborsTransformer()):
-        method(max_iter=2, tol=0, neighbors=neighbors).fit(X, Y, cache=cache)
-    assert cache.n_computed["graph"] == 3  # two transformers with the same parameters search alike
 
 
 # --- sparse masks -------------------------------------------------------------------------------

@@ -5,11 +5,10 @@ from hypothesis import strategies as st
 from literal import confidence_step, graph_step, kernel_classifier, knn, unit_rows
 from literal_methods import LiteralAGGD
 from optimality import assert_graph, assert_no_better_confidences, assert_on_candidate_simplices
-from problems import ambiguous, support
+from problems import ambiguous
 from scipy.spatial.distance import cdist, pdist
 
 from ambilearn import PLAGGD, PLCL
-from ambilearn._utils.fit_cache import NO_CACHE
 
 
 @pytest.mark.parametrize(
@@ -117,17 +116,6 @@ def test_is_pl_cl_without_its_complementary_classifier():
     other = PLCL(complementary=False, **options).fit(X, Y)
     np.testing.assert_allclose(model.label_distributions_, other.label_distributions_, atol=1e-9)
     assert abs(model.graph_ - other.graph_).max() < 1e-9
-
-
-def test_resumed_fit_continues():
-    X, Y, _ = ambiguous(n=50, extra=0.5, seed=2)
-    sets = support(Y)
-    half, whole = (PLAGGD(max_iter=rounds, tol=0).fit(X, Y) for rounds in (4, 8))
-    graph, _ = half._initial_graph(X, sets, NO_CACHE)
-    half._resume(X, sets, NO_CACHE, graph, sets.gather(half.label_distributions_))
-    np.testing.assert_allclose(half.label_distributions_, whole.label_distributions_, atol=1e-7)
-    np.testing.assert_allclose(half.train_output_, whole.train_output_, atol=1e-7)
-    np.testing.assert_allclose(half.objective_, whole.objective_[4:], rtol=1e-9)
 
 
 def test_without_weight_on_the_labels_the_graph_does_not_reach_the_confidences():

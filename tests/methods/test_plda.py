@@ -10,7 +10,6 @@ from optimality import assert_no_better_confidences, assert_on_candidate_simplic
 from problems import ambiguous
 from scipy import sparse
 from scipy.spatial.distance import cdist
-from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -216,12 +215,6 @@ def test_errors_name_the_parameter(parameter, value):
         PLDATransformer(**{parameter: value}).fit(X, Y)
 
 
-def test_the_estimator_cannot_take_a_kernel_matrix():
-    X, Y, _ = ambiguous(n=20)
-    with pytest.raises(ValueError, match=r"PLDA appends prototypes .*another kernel than 'precomp"):
-        PLDA(estimator=PLCL(kernel="precomputed")).fit(X @ X.T, Y)
-
-
 def test_warnings_in_a_pipeline_point_at_the_users_line():
     X, Y, _ = ambiguous(n=6)
     with pytest.warns(UserWarning, match="only 6 rows") as caught:
@@ -246,13 +239,6 @@ def test_in_a_pipeline_before_any_classifier(classifier):
     np.testing.assert_allclose(
         pipeline[-1].label_distributions_, direct.label_distributions_, atol=1e-6
     )
-    composed = PLDA(estimator=classifier()).fit(scaler.transform(X[:60]), sets)
-    np.testing.assert_array_equal(
-        pipeline.predict(X[60:]), composed.predict(scaler.transform(X[60:]))
-    )
-    np.testing.assert_allclose(
-        pipeline.predict_proba(X[60:]), composed.predict_proba(scaler.transform(X[60:]))
-    )
 
 
 def test_the_pipeline_is_searched_and_cloned():
@@ -261,20 +247,16 @@ def test_the_pipeline_is_searched_and_cloned():
     grid = {"pldatransformer__lam": [0.01, 1.0], "plknn__n_neighbors": [5, 10]}
     search = GridSearchCV(pipeline, grid, cv=3).fit(X, Y)
     assert search.best_estimator_.score(X, y) > 0.7
-    model = PLDA(estimator=SURE())
-    search = GridSearchCV(model, {"estimator__lam": [0.1, 0.3]}, cv=3).fit(X, Y)
-    assert clone(search.best_estimator_).get_params()["estimator__lam"] in (0.1, 0.3)
 
 
-def test_the_given_classifier_is_left_as_it_was():
-    X, Y, _ = ambiguous()
-    learner = SURE()
-    model = PLDA(estimator=learner).fit(X, Y)
-    assert not hasattr(learner, "classes_")
-    assert isinstance(model.estimator_, SURE)
-    assert model.estimator_.n_features_in_ == 8
-    assert model.transformer_.n_features_in_ == 4
-    assert PLDA(n_neighbors=3).fit(X, Y).estimator_.n_neighbors == 3
+def test_is_the_transformer_followed_by_pl_knn():
+    X, Y, _ = ambiguous(n=60)
+    model = PLDA(n_neighbors=3).fit(X[:40], Y[:40])
+    assert (model.estimator_.n_features_in_, model.transformer_.n_features_in_) == (8, 4)
+    pipeline = make_pipeline(PLDATransformer(n_neighbors=3), PLKNN(n_neighbors=3))
+    np.testing.assert_array_equal(
+        model.predict_proba(X[40:]), pipeline.fit(X[:40], Y[:40]).predict_proba(X[40:])
+    )
 
 
 def test_a_global_setting_of_data_frames_changes_nothing():
@@ -291,5 +273,4 @@ def test_a_global_setting_of_data_frames_changes_nothing():
 def test_defaults_are_the_papers():
     defaults = PLDA().get_params()
     assert (defaults["lam"], defaults["n_neighbors"], defaults["max_iter"]) == (0.01, 10, 100)
-    assert defaults["estimator"] is None
     assert isinstance(PLDA().fit(*ambiguous()[:2]).estimator_, PLKNN)

@@ -12,7 +12,7 @@ from ambilearn import IPAL, PLCL, PLKNN, SURE, PLStacking, PLVoting
 from ambilearn.bridges import to_sample_weights
 from ambilearn.methods.plstacking import concat_columns
 from ambilearn.metrics import covering_rate_scorer
-from ambilearn.selection import CandidateSearchCV, FitCache
+from ambilearn.selection import CandidateSearchCV, fit_points
 
 MEMBERS = [("plcl", PLCL()), ("sure", SURE())]
 ON_TOP = [("plcl", PLCL()), ("ipal", IPAL())]
@@ -244,26 +244,25 @@ def test_too_many_labels_of_a_sparse_mask_are_rejected(data):
 # --- choice without true labels -----------------------------------------------------------------
 
 
-def test_a_search_fits_each_member_of_each_level_once(data):
+def test_a_search_fits_each_member_of_each_level_once(data, count_work):
     X, mask, _, X_new = data
-    cache = FitCache()
     points = [{"final_estimator__weights": weights} for weights in ((1, 0), (2, 1), (1, 1), (0, 1))]
-    for point in points:
-        shared = PLStacking().set_params(**point).fit(X, mask, cache=cache)
-    assert cache.n_computed["level"] == 1
-    assert cache.n_computed["member"] == 2
-    assert_same_bits(shared, PLStacking().set_params(**points[-1]).fit(X, mask), X_new)
-    other = PLStacking(passthrough=False).fit(X, mask, cache=cache)
-    assert (cache.n_computed["level"], cache.n_computed["member"]) == (2, 2)
-    assert_same_bits(other, PLStacking(passthrough=False).fit(X, mask), X_new)
+    found = list(fit_points(PLStacking(), points, X, mask))
+    assert len({id(each.output_mean_) for each in found}) == 1
+    # Three factorizations of each level, and the neighbors of IPAL.
+    assert count_work["kernel"] == 2
+    assert (count_work["factorization"], count_work["neighbors"]) == (5, 1)
+    assert_same_bits(found[-1], PLStacking().set_params(**points[-1]).fit(X, mask), X_new)
+    thin, other = fit_points(PLStacking(), [{"passthrough": p} for p in (False, True)], X, mask)
+    results = [each.estimators_[0].label_distributions_ for each in (thin, other)]
+    assert results[0] is results[1]
+    assert_same_bits(thin, PLStacking(passthrough=False).fit(X, mask), X_new)
 
 
 def test_folds_without_a_seed_are_drawn_again(data):
     X, mask, _, _ = data
-    cache = FitCache()
-    for _ in range(2):
-        PLStacking(cv=2).fit(X, mask, cache=cache)
-    assert cache.n_computed["level"] == 2
+    one, two = fit_points(PLStacking(cv=2), [{}, {}], X, mask)
+    assert one.output_mean_ is not two.output_mean_
 
 
 def test_everything_can_be_searched(data):

@@ -8,7 +8,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from ambilearn import IPAL, PLCL, PLKNN, SURE, PLVoting, as_candidates
 from ambilearn.metrics import covering_rate_scorer
-from ambilearn.selection import CandidateSearchCV, FitCache
+from ambilearn.selection import CandidateSearchCV, fit_points
 
 MEMBERS = [("plcl", PLCL()), ("ipal", IPAL())]
 SUBSETS = [None, (1, 1, 0), (1, 0, 1), (0, 1, 1), (1, 0, 0), (0, 1, 0), (0, 0, 1)]
@@ -182,16 +182,13 @@ def test_parameters_of_members_are_chosen(halves):
     assert chosen["plcl"].reg == search.best_params_["plcl__reg"]
 
 
-def test_a_search_over_weights_fits_each_member_once(data):
+def test_a_search_over_weights_fits_each_member_once(data, count_work):
     X, mask, _ = data
-    cache = FitCache()
-    for weights in SUBSETS:
-        PLVoting(weights=weights).fit(X, mask, cache=cache)
-    assert cache.n_computed["member"] == 3
-    assert cache.n_computed["kernel"] == 1
-    shared = PLVoting(weights=(1, 2, 0)).fit(X, mask, cache=cache)
-    alone = PLVoting(weights=(1, 2, 0)).fit(X, mask)
-    np.testing.assert_array_equal(shared.predict_proba(X), alone.predict_proba(X))
+    found = list(fit_points(PLVoting(), [{"weights": each} for each in SUBSETS], X, mask))
+    assert (count_work["kernel"], count_work["factorization"]) == (1, 3)
+    for model, weights in zip(found, SUBSETS, strict=True):
+        alone = PLVoting(weights=weights).fit(X, mask)
+        np.testing.assert_array_equal(model.predict_proba(X), alone.predict_proba(X))
 
 
 # --- real data ----------------------------------------------------------------------------------

@@ -12,7 +12,6 @@ from sklearn.utils.validation import has_fit_parameter
 
 from ambilearn import IPAL, LALO, PLAGGD, PLCL, PLDA, PLKNN, SURE, as_candidates
 from ambilearn.backend import HOST
-from ambilearn.selection import FitCache
 from ambilearn.solvers import project_rows
 
 KERNEL = [
@@ -159,19 +158,6 @@ def test_plknn_multiplies_votes(data):
     new = X[:5] + 0.01
     expected = [plknn_votes(x, X, mask * v[:, None], 4) for x in new]
     np.testing.assert_allclose(model.decision_function(new), expected, atol=1e-12)
-
-
-def test_a_shared_cache_distinguishes_weights(data):
-    X, mask, _, v = data
-    cache = FitCache()
-    PLCL().fit(X, mask, cache=cache)
-    with pytest.raises(ValueError, match="contains results for other rows"):
-        PLCL().fit(X, mask, v, cache=cache)
-    weighted = FitCache()
-    PLCL(beta=0.1).fit(X, mask, v, cache=weighted)
-    shared = PLCL().fit(X, mask, v, cache=weighted)
-    alone = PLCL().fit(X, mask, v)
-    np.testing.assert_array_equal(shared.decision_function(X), alone.decision_function(X))
 
 
 def test_rows_keep_their_weights_when_taken(data):

@@ -18,7 +18,7 @@ ESTIMATORS = [
     PLCL(kernel="linear"),
     PLCL(n_landmarks=15, random_state=0),
     SURE(n_landmarks=15, random_state=0),
-    PLDA(estimator=SURE()),
+    PLDA(),
 ]
 for _estimator in ESTIMATORS:  # whether they converge does not matter here
     _few = {name: 4 for name in _estimator.get_params() if name.endswith("_iter")}

@@ -163,12 +163,11 @@ def test_a_review_in_this_order_finds_more_than_one_by_chance():
     assert here.count_changes()[0] == wrong[list(here.labels_)].sum()
 
 
-def test_fits_reuse_kernel_factor_and_neighbors(rows):
+def test_fits_reuse_kernel_factor_and_neighbors(rows, count_work):
     here = session(rows, refit_after=2)
     review(here, rows[2], 6)
-    computed = here._updater.learner._cache.n_computed
-    assert computed["kernel"] == computed["geometry"] == 1
-    assert computed["graph"] > 2
+    assert count_work["kernel"] == count_work["geometry"] == 1
+    assert count_work["graph"] > 2
 
 
 def test_the_same_answers_give_the_same_session(rows):
@@ -233,10 +232,10 @@ def test_threads_learn_by_themselves(rows):
 
 def test_a_failing_fit_is_reported_and_answers_go_on(rows):
     class Failing(PLCL):
-        def _fit(self, X, candidates, cache):
+        def _fit(self, rows, candidates):
             if (candidates.sizes == 1).sum() > n_single:
                 raise ValueError("no\nmemory")
-            super()._fit(X, candidates, cache)
+            super()._fit(rows, candidates)
 
     n_single = (rows[1].sizes == 1).sum()
     ambiguous = np.flatnonzero(rows[1].sizes > 1)
@@ -253,10 +252,10 @@ def test_other_answers_to_the_same_rows_start_a_fit_after_one_that_failed(rows):
     fails = False
 
     class Failing(PLCL):
-        def _fit(self, X, candidates, cache):
+        def _fit(self, rows, candidates):
             if fails:
                 raise ValueError("no memory")
-            super()._fit(X, candidates, cache)
+            super()._fit(rows, candidates)
 
     method = Failing(max_iter=5)
     with session(rows, method, background=True, refit_after=2) as here:

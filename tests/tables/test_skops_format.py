@@ -41,7 +41,7 @@ def test_every_method_is_trusted(method):
 
 
 def test_parts_of_methods_are_trusted():
-    fitted = PLDA(estimator=PLCL(n_neighbors=3), n_neighbors=3).fit(X, SETS)
+    fitted = PLDA(n_neighbors=3).fit(X, SETS)
     back = load_pipeline(dump_pipeline(fitted))
     np.testing.assert_array_equal(back.predict(X), fitted.predict(X))
 

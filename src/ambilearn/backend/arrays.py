@@ -147,21 +147,11 @@ def is_host_array(X: Any) -> bool:
     return is_numpy_array(X) or sparse.issparse(X)
 
 
-def free_memory(array: Any) -> float:
-    """Bytes that can still be allocated on the device of an array; infinite if unknown."""
-    if is_torch_array(array) and array.device.type == "cuda":
-        import torch
-
-        free, _ = torch.cuda.mem_get_info(array.device)
-        cached = torch.cuda.memory_reserved(array.device)
-        return float(free + cached - torch.cuda.memory_allocated(array.device))
-    if is_cupy_array(array):
-        import cupy
-
-        with array.device:
-            free, _ = cupy.cuda.runtime.memGetInfo()
-            return float(free + cupy.get_default_memory_pool().free_bytes())
-    return float("inf")
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an array could not be allocated, in host memory or on a device."""
+    # PyTorch raises its own error for a GPU, and a RuntimeError for the CPU.
+    of_torch = type(error).__name__ == "OutOfMemoryError" or "DefaultCPUAllocator" in str(error)
+    return isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and of_torch)
 
 
 @contextmanager

@@ -10,7 +10,6 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold
 from sklearn.pipeline import Pipeline
 
-from ambilearn._utils.fit_cache import NO_CACHE
 from ambilearn._utils.interrupts import complete_fits_only
 from ambilearn._utils.sklearn_compat import _num_samples, _safe_indexing, _safe_split
 from ambilearn.backend import HOST
@@ -37,7 +36,7 @@ class HeldOutByRidge:
 
     def __init__(self, method: Any, X: Any, everything: CandidateSets) -> None:
         self._method = method
-        self._regressor = method._make_regressor(X, everything, NO_CACHE)
+        self._regressor = method._make_regressor(method._training_rows(X), everything)
 
     def __call__(self, candidates: CandidateSets) -> NDArray[np.float64]:
         """Confidences of shape (n, l), as :func:`ambilearn.find_doubtful` computes its outputs."""

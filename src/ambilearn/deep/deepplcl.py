@@ -12,13 +12,13 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ambilearn._utils.fit_cache import FitCache
 from ambilearn._utils.fit_state import unchanged_on_error
 from ambilearn._utils.optional import requires_extra
 from ambilearn._utils.sklearn_compat import Interval, StrOptions
 from ambilearn.backend import HOST, Backend, Support
 from ambilearn.base import WeightedRowsClassifier
 from ambilearn.candidates import CandidateSets
+from ambilearn.rows import TrainingRows
 
 if TYPE_CHECKING:
     from ambilearn.deep.rows import Rows
@@ -291,14 +291,7 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
         self.verbose = verbose
         self.random_state = random_state
 
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: ArrayLike | None = None,
-        *,
-        cache: FitCache | None = None,
-    ) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Learn a classifier from candidate sets.
 
         Parameters
@@ -312,8 +305,6 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
             Weight of each row in the loss. The network does not learn from a row of weight zero,
             but the row is disambiguated. If y is a :class:`~ambilearn.CandidateSets` with
             ``row_weights``, both are multiplied.
-        cache : FitCache, optional
-            Not used: fits share no results.
 
         Returns
         -------
@@ -357,11 +348,18 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
             )
         return rows
 
-    def _fit_rows(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None, cache: FitCache | None
-    ) -> Self:
+    def _check_and_fit(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Self:
         with unchanged_on_error(self) if self.warm_start else nullcontext():
-            return super()._fit_rows(X, y, sample_weight, None)  # fits share no results
+            return super()._check_and_fit(X, y, sample_weight)
+
+    def _own_rows(self, X: Any) -> "Rows":
+        return self._validate_rows(X, ensure_min_samples=2)
+
+    def _training_rows(self, X: Any) -> TrainingRows:
+        return TrainingRows(X, HOST)  # not checked: each fit prepares its rows
+
+    def _fit_rows(self, rows: TrainingRows, sets: CandidateSets) -> Self:
+        return self.fit(rows.X, sets)
 
     def _check_fit_input(
         self, X: Any, y: Any, sample_weight: ArrayLike | None
@@ -387,11 +385,11 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
     def _fitted_rows(self) -> None:
         return None  # rows may be anywhere
 
-    def _fit(self, X: "Rows", candidates: Support, cache: FitCache) -> None:
+    def _fit(self, rows: TrainingRows, candidates: Support) -> None:
         from ambilearn.deep.fitting import fit_network
 
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        fit_network(self, X, candidates, seed)
+        fit_network(self, rows.X, candidates, seed)
         del self._previous  # frees the memory of the previous network
 
     def _scores(self, X: "Rows") -> NDArray[np.float64]:

@@ -10,7 +10,6 @@ from dask.delayed import Delayed
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ambilearn._utils.fit_cache import FitCache
 from ambilearn._utils.fit_state import forget_fit, unfitted_on_error
 from ambilearn._utils.outer_loop import OuterLoop
 from ambilearn._utils.sklearn_compat import Interval
@@ -20,7 +19,12 @@ from ambilearn.distributed.partitions import partition_rows, restore_blocks
 from ambilearn.distributed.results import RowResults, predict_blocks, score_blocks
 from ambilearn.graph.neighbors import usable_neighbors
 from ambilearn.kernel.functions import KernelFunction
-from ambilearn.kernel.landmarks import LANDMARKS_CONSTRAINT, LandmarkFeatures, sample_limit
+from ambilearn.kernel.landmarks import (
+    LANDMARKS_CONSTRAINT,
+    LandmarkFeatures,
+    landmark_features,
+    sample_limit,
+)
 from ambilearn.kernel.regression import SupportFit
 from ambilearn.methods.plcl import PLCL, PLCLWeights, classifier_terms
 from ambilearn.solvers import Moments, PrimalFit, PrimalRidge
@@ -169,9 +173,7 @@ class DistributedPLCL(PLCL):
         )
         self.n_partitions = n_partitions
 
-    def fit(
-        self, X: Any, y: Any, sample_weight: Any | None = None, *, cache: FitCache | None = None
-    ) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any | None = None) -> Self:
         """Learn a classifier from candidate sets.
 
         Parameters
@@ -184,8 +186,6 @@ class DistributedPLCL(PLCL):
             "anna|bob" first: ``frame["names"].str.split("|")``.
         sample_weight : array-like or dask array of shape (n,), optional
             Weight of each row in the errors of the classifiers.
-        cache : FitCache, optional
-            Accepted for compatibility; not used, because intermediate results are on the workers.
 
         Returns
         -------
@@ -256,7 +256,8 @@ class DistributedPLCL(PLCL):
             return None
         n = data.shape[0]
         rows = data if n > sample_limit(self.n_landmarks) else data[np.arange(n)]
-        low_rank = self._landmark_map(rows, self.n_landmarks, data.row_weights)
+        how = self.n_landmarks, self.kernel, self.sigma, self.landmarks, self.random_state
+        low_rank = landmark_features(rows, *how, data.row_weights)
         self.sigma_ = low_rank.sigma
         return low_rank
 

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 from sklearn.utils import indexable
 
-from ambilearn._utils.fit_cache import NO_CACHE, FitCache
 from ambilearn._utils.sklearn_compat import _num_samples
 from ambilearn._utils.structure import check_structure
 from ambilearn.backend import HOST, HostSupport
@@ -20,6 +19,7 @@ from ambilearn.doubt.tuned_ridge import join_blocks, tuned_outputs
 from ambilearn.kernel.regression import OutputBlock
 from ambilearn.learners import HELD_OUT_ROUNDS, set_learner, without_preprocessing
 from ambilearn.methods.plcl import PLCL
+from ambilearn.rows import TrainingRows
 
 
 def find_doubtful(
@@ -32,7 +32,6 @@ def find_doubtful(
     estimator: Any = None,
     n_folds: int | None = None,
     random_state: int | None = 0,
-    cache: FitCache | None = None,
     progress: Callable[[str], None] = lambda text: None,
 ) -> Doubt:
     r"""Find wrong labels, and rows whose true label is not a candidate.
@@ -86,8 +85,6 @@ def find_doubtful(
         method has a closed form, and five otherwise.
     random_state : int or None, default=0
         Seed of the folds, and of the rows on which the ridge classifiers are tuned.
-    cache : FitCache, optional
-        Results that a fit of the same estimator to the same rows has computed.
     progress : callable, optional
         Called with a status message before each step.
 
@@ -161,19 +158,30 @@ def find_doubtful(
     check_structure(X, "X")
     (X,) = indexable(X)  # which some sparse matrices are not
     candidates = HOST.support(as_candidates(to_numpy(y), n_rows=_num_samples(X)))
-    cache = NO_CACHE if cache is None else cache
-    ordinary = has_ordinary_labels(candidates.sets)
-    if ordinary and estimator is None and n_folds is None:
+    if has_ordinary_labels(candidates.sets) and estimator is None and n_folds is None:
         progress("looking for wrong labels")
         return judge_labels(tuned_outputs(X, candidates.sets, random_state), candidates.sets)
     X, estimator = without_preprocessing(X, PLCL() if estimator is None else estimator)
-    regressor = ridge_regressor(estimator, X, candidates, n_folds, cache)
+    return doubt_of_method(X, candidates, estimator, n_folds, random_state, progress)
+
+
+def doubt_of_method(
+    X: Any,
+    candidates: HostSupport,
+    estimator: Any,
+    n_folds: int | None,
+    random_state: int | None,
+    progress: Callable[[str], None] = lambda text: None,
+    rows: TrainingRows | None = None,
+) -> Doubt:
+    """Doubt by the held-out outputs of an estimator; ``rows`` are those of earlier fits to X."""
+    regressor = ridge_regressor(estimator, X, candidates, n_folds, rows)
     if regressor is None:
-        blocks = outputs_by_fits(estimator, X, candidates, n_folds, random_state, cache, progress)
+        blocks = outputs_by_fits(estimator, X, candidates, n_folds, random_state, progress, rows)
     else:
         progress(STAGE)
         blocks = regressor.held_out(candidates.prior())
-    if ordinary:
+    if has_ordinary_labels(candidates.sets):
         return judge_labels(join_blocks(blocks, candidates.sets.shape), candidates.sets)
     held_out = summarize(blocks, candidates)
     if regressor is not None:

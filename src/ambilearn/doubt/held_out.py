@@ -9,23 +9,30 @@ from scipy import sparse
 from sklearn.base import clone
 
 from ambilearn._utils.blocks import row_blocks
-from ambilearn._utils.fit_cache import FitCache
 from ambilearn.backend import HostSupport, index_rows
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.kernel.regression import OutputBlock
 from ambilearn.learners import find_ridge_method, fit_folds
 from ambilearn.methods.plknn import PLKNN
+from ambilearn.rows import TrainingRows
 
 STAGE = "looking for rows without their true label"  # status message
 _FOLDS = 5  # of a method that has no closed form
 
 
 def ridge_regressor(
-    estimator: Any, X: Any, candidates: HostSupport, n_folds: int | None, cache: FitCache
+    estimator: Any,
+    X: Any,
+    candidates: HostSupport,
+    n_folds: int | None,
+    rows: TrainingRows | None = None,
 ) -> Any:
     """Regressor with leave-one-out outputs in closed form; None if folds are needed or wanted."""
     method = find_ridge_method(estimator) if n_folds is None else None
-    return None if method is None else method._make_regressor(X, candidates.sets, cache)
+    if method is None:
+        return None
+    rows = method._training_rows(X) if rows is None else rows
+    return method._make_regressor(rows, candidates.sets)
 
 
 def outputs_by_fits(
@@ -34,19 +41,20 @@ def outputs_by_fits(
     candidates: HostSupport,
     n_folds: int | None,
     random_state: int | None,
-    cache: FitCache,
     progress: Callable[[str], None],
+    rows: TrainingRows | None = None,
 ) -> Iterator[OutputBlock]:
     """Held-out outputs of an estimator without a closed form.
 
     The estimator is a method, a pipeline that ends in one, or a search over one. If ``n_folds`` is
-    None, they are the votes of PL-KNN, and outputs by five folds of other estimators. The cache has
-    results that a fit of PL-KNN to the same rows has computed. ``progress`` is called with a status
-    message before each step.
+    None, they are the votes of PL-KNN, and outputs by five folds of other estimators. ``rows`` are
+    those of earlier fits to the same X. ``progress`` is called with a status message before each
+    step.
     """
     if isinstance(estimator, PLKNN) and n_folds is None:
         progress(STAGE)
-        yield from _votes_of_others(clone(estimator).fit(X, candidates.sets, cache=cache))
+        rows = estimator._training_rows(X) if rows is None else rows
+        yield from _votes_of_others(clone(estimator)._fit_rows(rows, candidates.sets))
     else:
         n_folds = _FOLDS if n_folds is None else n_folds
         yield from _outputs_by_folds(estimator, X, candidates, n_folds, random_state, progress)

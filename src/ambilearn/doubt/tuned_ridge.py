@@ -23,12 +23,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from ambilearn._utils.fit_cache import NO_CACHE, FitCache
 from ambilearn.backend import HOST, index_rows
 from ambilearn.candidates import CandidateSets
 from ambilearn.kernel.landmarks import DEFAULT_N_LANDMARKS, MAX_EXACT_ROWS
 from ambilearn.kernel.regression import OutputBlock
 from ambilearn.methods.sure import SURE
+from ambilearn.rows import TrainingRows
 
 _WIDTHS = (0.35, 0.5, 0.7, 1.0)  # of the kernel, in mean distances
 _RIDGES = (0.03, 0.3, 1.0, 3.0)  # relative to the mean squared norm of the features
@@ -52,29 +52,31 @@ def tuned_outputs(X: Any, sets: CandidateSets, random_state: Any = 0) -> NDArray
     if n >= MAX_EXACT_ROWS:
         gaussian.set_params(n_landmarks=DEFAULT_N_LANDMARKS, random_state=random_state)
     share = _KERNEL_SHARE
-    return share * _leave_out(gaussian, X, sets) + (1 - share) * _leave_out(linear, X, sets)
+    fits = TrainingRows(X), sets
+    return share * _leave_out(gaussian, *fits) + (1 - share) * _leave_out(linear, *fits)
 
 
 def choose_ridges(X: Any, sets: CandidateSets) -> tuple[SURE, SURE]:
     """The Gaussian and the linear classifier with the smallest leave-one-out squared errors."""
-    start: Any = SURE()
-    start._make_regressor(X, sets, NO_CACHE)
-    mean_distance: float = start.sigma_
+    rows = SURE()._training_rows(X)
+    mean_distance: Any = rows.for_sets(sets)[0].kernel("rbf").sigma
     # Half of the mean squared distance is the mean squared norm of the centered rows.
     linear = [SURE(kernel="linear", reg=ridge * mean_distance**2 / 2) for ridge in _RIDGES]
     kernels = [
         [SURE(sigma=width * mean_distance, reg=ridge) for ridge in _RIDGES] for width in _WIDTHS
     ]
-    gaussian = chain.from_iterable(_errors(same_kernel, X, sets) for same_kernel in kernels)
-    return _smallest(gaussian), _smallest(_errors(linear, X, sets))
+    gaussian = chain.from_iterable(_errors(same_kernel, rows, sets) for same_kernel in kernels)
+    return _smallest(gaussian), _smallest(_errors(linear, rows, sets))
 
 
-def _errors(methods: list[SURE], X: Any, sets: CandidateSets) -> Iterator[tuple[float, SURE]]:
+def _errors(
+    methods: list[SURE], rows: TrainingRows, sets: CandidateSets
+) -> Iterator[tuple[float, SURE]]:
     """Leave-one-out squared error of methods that share a kernel."""
     weights = np.ones(len(sets)) if sets.row_weights is None else sets.row_weights
-    targets, cache = sets.to_mask(), FitCache()
+    targets = sets.to_mask()
     for method in methods:
-        residuals = _leave_out(method, X, sets, cache) - targets
+        residuals = _leave_out(method, rows, sets) - targets
         yield float(weights @ (residuals**2).sum(axis=1)), method
 
 
@@ -82,10 +84,8 @@ def _smallest(errors: Iterator[tuple[float, SURE]]) -> SURE:
     return min(errors, key=lambda pair: pair[0])[1]
 
 
-def _leave_out(
-    method: SURE, X: Any, sets: CandidateSets, cache: FitCache = NO_CACHE
-) -> NDArray[np.float64]:
-    regressor = method._make_regressor(X, sets, cache)
+def _leave_out(method: SURE, rows: TrainingRows, sets: CandidateSets) -> NDArray[np.float64]:
+    regressor = method._make_regressor(rows, sets)
     return join_blocks(regressor.held_out(HOST.support(sets).prior()), sets.shape)
 
 

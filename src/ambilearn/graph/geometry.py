@@ -10,11 +10,15 @@ from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace, device
-from numpy.typing import NDArray
 
 from ambilearn.backend import HOST, Backend
 from ambilearn.backend.host.neighbors import ROUNDING, grams_from_products
-from ambilearn.graph.neighbors import NeighborSearch, nearest_in_matrix, reject_search_in_kernel
+from ambilearn.graph.neighbors import (
+    NeighborSearch,
+    nearest_in_matrix,
+    reject_search_in_kernel,
+    squared_kernel_distances,
+)
 
 
 class LocalGeometry:
@@ -69,14 +73,6 @@ class LocalGeometry:
         self.neighbor_indices = NeighborSearch(neighbors).fit(unit, n_neighbors)
         self.gram = backend.difference_grams(unit, self.neighbor_indices)
         self.averages = duplicate_averages(self.gram)
-
-
-def squared_kernel_distances(K: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Squared distances in the feature space of a kernel; rounding errors around zero are zero."""
-    squares = np.diag(K)
-    distances = squares[:, None] + squares - 2 * K
-    distances[distances <= ROUNDING * np.abs(squares)[:, None]] = 0.0
-    return np.clip(distances, 0, None, out=distances)
 
 
 def duplicate_averages(gram: Any) -> Any | None:

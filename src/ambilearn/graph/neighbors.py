@@ -8,7 +8,7 @@ misses some neighbors. Transformers that return the sparse graph of distances to
 
 from collections.abc import Callable
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +21,8 @@ from ambilearn._utils.optional import install_command
 from ambilearn._utils.sklearn_compat import HasMethods, StrOptions, validate_parameter_constraints
 from ambilearn._utils.structure import check_structure
 from ambilearn._utils.warnings import warn_user
-from ambilearn.backend import HOST, choose_backend
-from ambilearn.backend.host.neighbors import pair_distances
+from ambilearn.backend import HOST, Backend, choose_backend
+from ambilearn.backend.host.neighbors import ROUNDING, pair_distances
 from ambilearn.backend.ties import EXTRA_NEIGHBORS, in_single, nearest_first, nearest_places
 from ambilearn.solvers import Solution
 
@@ -60,6 +60,47 @@ def usable_neighbors(n_neighbors: int, n_rows: int) -> int:
         "neighbors. Lower n_neighbors, or add rows."
     )
     return n_rows - 1
+
+
+class Neighbors(NamedTuple):
+    """Neighbors of training rows.
+
+    Parameters
+    ----------
+    indices : array of shape (n, k)
+        Nearest first.
+    search : NeighborSearch
+        Search for the neighbors of new rows; not fitted for a kernel matrix.
+    X : array or sparse matrix of shape (n, d)
+        The rows that were searched, or the kernel matrix.
+    distances : array of shape (n, k), optional
+        Distances to the neighbors; None for rows that were scaled to unit length.
+    """
+
+    indices: Any
+    search: "NeighborSearch"
+    X: Any
+    distances: Any = None
+
+
+def find_neighbors(X: Any, k: int, neighbors: Any, form: str, backend: Backend) -> Neighbors:
+    """The k nearest other rows of each row.
+
+    ``form`` is "features", "unit" for rows scaled to unit length, or "kernel" if X is a kernel
+    matrix, for distances in its feature space.
+    """
+    search = NeighborSearch(neighbors)
+    if form == "kernel":
+        reject_search_in_kernel(neighbors)
+        squared = squared_kernel_distances(X)
+        indices = nearest_in_matrix(squared, k)
+        distances = np.sqrt(np.take_along_axis(squared, indices, axis=1))
+        return Neighbors(indices, search, X, distances)
+    if form == "unit":
+        unit = backend.unit_rows(X)
+        return Neighbors(search.fit(unit, k), search, unit)
+    indices = search.fit(X, k)
+    return Neighbors(indices, search, X, backend.neighbor_distances(X, X, indices))
 
 
 class NeighborSearch:
@@ -329,6 +370,14 @@ def nearest_in_matrix(distances: NDArray[np.float64], k: int) -> NDArray[np.intp
             others = np.delete(np.arange(len(distances)), row)
             nearest[row] = others[nearest_first(distances[row, others][None])[0, :k]]
     return nearest
+
+
+def squared_kernel_distances(K: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Squared distances in the feature space of a kernel; rounding errors around zero are zero."""
+    squares = np.diag(K)
+    distances = squares[:, None] + squares - 2 * K
+    distances[distances <= ROUNDING * np.abs(squares)[:, None]] = 0.0
+    return np.clip(distances, 0, None, out=distances)
 
 
 def match_sparsity(fitted: Any, X: Any) -> Any:

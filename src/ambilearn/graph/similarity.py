@@ -18,14 +18,7 @@ from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
 from ambilearn.backend import Support
-from ambilearn.graph.geometry import squared_kernel_distances
-from ambilearn.graph.neighbors import (
-    NeighborSearch,
-    nearest_in_matrix,
-    reject_search_in_kernel,
-    usable_neighbors,
-    warn_inexact,
-)
+from ambilearn.graph.neighbors import Neighbors, warn_inexact
 from ambilearn.solvers import Solution, solve_confidences
 
 
@@ -34,51 +27,25 @@ class SimilarityGraph:
 
     Parameters
     ----------
-    X : array or sparse matrix of shape (n, d)
-        Features, or a kernel matrix with ``precomputed``.
+    neighbors : Neighbors
+        Neighbors of the rows, with their distances.
     candidates : Support
         Candidate pairs of the rows.
-    n_neighbors : int
-        Neighbors per row; n − 1, with a warning, if there are not that many other rows.
-    precomputed : bool, default=False
-        Whether X is a kernel matrix. Distances are then those in its feature space; a linear
-        kernel gives the same graph as the features.
-    neighbors : {"auto", "exact", "approximate"} or transformer, default="auto"
-        Neighbor search; see :class:`~ambilearn.graph.neighbors.NeighborSearch`.
 
     Attributes
     ----------
-    search : NeighborSearch
-        Search for the neighbors of new rows; not fitted for a kernel matrix.
     similarities : csr_array of shape (n, n), or DeviceGraph
         The normalized graph, with zero diagonal.
     sigma : float
         Width of the Gaussian.
     """
 
-    def __init__(
-        self,
-        X: Any,
-        candidates: Support,
-        n_neighbors: int,
-        *,
-        precomputed: bool = False,
-        neighbors: Any = "auto",
-    ) -> None:
-        k = usable_neighbors(n_neighbors, candidates.n_rows)
-        self.search = NeighborSearch(neighbors)
-        if precomputed:
-            reject_search_in_kernel(neighbors)
-            squared = squared_kernel_distances(X)
-            neighbor_indices = nearest_in_matrix(squared, k)
-            distances = np.sqrt(np.take_along_axis(squared, neighbor_indices, axis=1))
-        else:
-            neighbor_indices = self.search.fit(X, k)
-            distances = candidates.backend.neighbor_distances(X, X, neighbor_indices)
+    def __init__(self, neighbors: Neighbors, candidates: Support) -> None:
+        distances = neighbors.distances
         xp = array_namespace(distances)
         self.sigma = float(xp.mean(xp.max(distances, axis=1))) or 1.0
         weights = xp.exp(-((distances / self.sigma) ** 2))
-        self.similarities = candidates.backend.symmetric_graph(neighbor_indices, weights)
+        self.similarities = candidates.backend.symmetric_graph(neighbors.indices, weights)
         self._candidates = candidates
         self._laplacian = candidates.laplacian(self.similarities)
 

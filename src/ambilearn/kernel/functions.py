@@ -32,7 +32,6 @@ def train_kernel(
     kernel: str | KernelFunction,
     sigma: str | float = "mean",
     row_weights: Any | None = None,
-    *,
     backend: Backend = HOST,
 ) -> tuple[NDArray[np.float64], float | None]:
     """Kernel matrix of the training rows, and its bandwidth (None for kernels other than Gaussian).
@@ -44,7 +43,10 @@ def train_kernel(
     callable may store its result.
     """
     if kernel != "rbf":
-        return cross_kernel(X, X, kernel, backend=backend), None
+        K = cross_kernel(X, X, kernel, backend=backend)
+        if callable(kernel):
+            check_symmetric(K)
+        return K, None
     squared = backend.squared_distances(X)
     if not isinstance(sigma, Real):
         sigma = backend.mean_distance(squared, row_weights)
@@ -87,3 +89,14 @@ def cross_kernel(
     else:
         K = backend.gaussian(backend.squared_distances(X, Z), sigma)
     return K
+
+
+def check_symmetric(K: NDArray[np.float64]) -> None:
+    """Raise an error if the kernel matrix of the training rows is not symmetric."""
+    xp = array_namespace(K)
+    allowed = 1e-10 * xp.max(xp.abs(K)) + 1e-8 * xp.abs(K)
+    if not xp.all(xp.abs(K - xp.matrix_transpose(K)) <= allowed):
+        raise ValueError(
+            "The kernel matrix of the training rows is not symmetric: k(x, z) and k(z, x) differ. "
+            "Pass a symmetric matrix, for instance (K + K.T) / 2."
+        )

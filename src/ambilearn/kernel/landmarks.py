@@ -14,7 +14,7 @@ References
 .. [2] Zhang, Tsang, Kwok. Improved Nyström low-rank approximation and error analysis. ICML 2008.
 """
 
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -128,3 +128,22 @@ def sampled_sigma(
         if row_weights is not None:
             row_weights = backend.take_rows(row_weights, picked)
     return backend.mean_distance(backend.squared_distances(X), row_weights)
+
+
+def landmark_features(
+    X: Any,
+    n_landmarks: int,
+    kernel: str | KernelFunction,
+    sigma: str | float,
+    landmarks: str,
+    random_state: Any,
+    row_weights: Any | None = None,
+    backend: Backend = HOST,
+) -> LandmarkFeatures:
+    """Map from rows to low-rank features; computed from a sample of X if X is large."""
+    width = None
+    if kernel == "rbf":
+        given = isinstance(sigma, Real)
+        width = float(sigma) if given else sampled_sigma(X, random_state, row_weights, backend)
+    chosen = choose_landmarks(X, n_landmarks, landmarks, random_state, backend)
+    return LandmarkFeatures(chosen, kernel, width, backend)

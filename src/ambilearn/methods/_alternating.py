@@ -2,17 +2,16 @@
 
 from collections.abc import Callable
 from numbers import Real
-from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
-from ambilearn._utils.fit_cache import FitCache
 from ambilearn._utils.outer_loop import LOOP_CONSTRAINTS, OuterLoop
 from ambilearn._utils.sklearn_compat import Interval
 from ambilearn.backend import Support
 from ambilearn.methods._kernel_classifier import KernelPartialLabelClassifier
+from ambilearn.rows import KernelSpace
 
 
 class AlternatingClassifier(KernelPartialLabelClassifier):
@@ -38,13 +37,11 @@ class AlternatingClassifier(KernelPartialLabelClassifier):
 
     def _alternate(
         self,
-        X: Any,
+        space: KernelSpace,
         candidates: Support,
-        cache: FitCache,
         start: NDArray[np.float64],
         improve: Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]],
         penalty: Callable[[NDArray[np.float64]], float],
-        first_output: NDArray[np.float64] | None = None,
     ) -> None:
         r"""Alternate between regressor and confidences until these converge, and store the results.
 
@@ -52,13 +49,12 @@ class AlternatingClassifier(KernelPartialLabelClassifier):
         ``start`` has the first confidences. ``improve(p, output)`` minimizes over the confidences,
         given those of the last round and the regressor's outputs, shifted by the weights; the
         distance to the outputs is weighted by ``candidates.pair_weights``. ``penalty(p)`` is
-        :math:`\Omega`. ``first_output`` replaces the regressor's outputs in the first round. All of
-        these are support vectors.
+        :math:`\Omega`. All of these are support vectors.
         """
-        (regressor,), landmarks = self._factor(X, candidates, cache, self.reg)
+        (regressor,) = space.regressors(candidates, self.reg)
         reward = self.rho * candidates.preference()
         p = start
-        output = regressor.fit(p).outputs if first_output is None else first_output
+        output = regressor.fit(p).outputs
         loop = OuterLoop(self)
         while loop.should_continue():
             previous, p = p, improve(p, output + reward / 2)
@@ -68,7 +64,7 @@ class AlternatingClassifier(KernelPartialLabelClassifier):
             error -= float(array_namespace(p).sum(candidates.pair_weights * reward * p))
             loop.record(p, previous, candidates.n_rows, float(error + penalty(p)))
 
-        self._keep(X, f, landmarks)
+        self._keep(f, space)
         self.label_distributions_ = candidates.as_output(p)
         self.train_output_ = regressor.train_output(f)
         self.n_iter_, self.objective_ = loop.n_iter, candidates.backend.asarray(loop.history)

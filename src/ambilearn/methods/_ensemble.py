@@ -10,18 +10,14 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.utils import Bunch, check_random_state, get_tags
-from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import validate_data
 
-from ambilearn._utils.fit_cache import FitCache
 from ambilearn._utils.sklearn_compat import _BaseComposition, _safe_indexing
-from ambilearn.backend import HOST, Support
-from ambilearn.backend.memory import require_memory
 from ambilearn.base import PartialLabelClassifier, not_supported_on_device
 from ambilearn.candidates import CandidateSets
 from ambilearn.kernel.landmarks import LANDMARKS_CONSTRAINT
 from ambilearn.learners import find_ridge_method, is_search, set_learner, takes_row_weights
-from ambilearn.methods._members import bytes_of_member, computes_on_devices
+from ambilearn.methods._members import computes_on_devices
 
 
 class EnsembleClassifier(_BaseComposition, PartialLabelClassifier):
@@ -43,7 +39,7 @@ class EnsembleClassifier(_BaseComposition, PartialLabelClassifier):
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
-    __metadata_request__fit = {"cache": UNUSED, "sample_weight": None}
+    __metadata_request__fit = {"sample_weight": None}
     _computes_on_devices = True  # if all members do
     _is_ensemble = True
 
@@ -164,6 +160,10 @@ class EnsembleClassifier(_BaseComposition, PartialLabelClassifier):
 
     # --- data frames ----------------------------------------------------------------------------
 
+    @property
+    def _shares_rows(self) -> bool:
+        return type(self).fit is EnsembleClassifier.fit
+
     def _passes_frames(self) -> bool:
         """Whether a member is not just a method and may need the columns by name."""
         if get_tags(self).input_tags.pairwise:
@@ -197,23 +197,6 @@ class EnsembleClassifier(_BaseComposition, PartialLabelClassifier):
         inside = self._innermost_learners()
         return ((name, learner) for name, learner in inside if not computes_on_devices(learner))
 
-    def _check_memory(self, X: Any, candidates: Support) -> None:
-        """Raise an error if the fit does not fit in the memory of X's device."""
-        if candidates.backend is HOST:
-            return
-        needed = self._bytes_of_fit(X.shape[1], candidates)
-        require_memory(X, needed, low_rank=self.n_landmarks is not None)
-
-    def _bytes_of_fit(self, n_features: int, candidates: Support, n_matrices: int = 1) -> int:
-        # The memory of the largest learner, and all results.
-        learners = [self._prepare(learner, None) for _, learner in self._learners()]
-        n_outputs = len(learners) * candidates.n_labels
-        width = n_features + n_outputs
-        # A fitted member has some matrices of rows and labels; rows are copied as they grow.
-        kept = 8 * candidates.n_rows * (8 * n_outputs + 3 * width)
-        largest = (bytes_of_member(each, width, candidates, n_matrices) for each in learners)
-        return kept + max(largest, default=0)
-
     def _prepare(self, member: Any, seed: int | None) -> Any:
         """A clone with the landmarks and the seed of the ensemble, unless it has its own."""
         member = clone(member)
@@ -233,11 +216,6 @@ class EnsembleClassifier(_BaseComposition, PartialLabelClassifier):
             return int(self.random_state)
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
-    @property
-    def _ridges(self) -> tuple[float, ...]:
-        all_ridges = (getattr(member, "_ridges", ()) for _, member in self._named_members())
-        return tuple(dict.fromkeys(ridge for ridges in all_ridges for ridge in ridges))
-
     def _ridge_method(self) -> Any:
         ensemble = clone(self)
         ensemble._validate_params()
@@ -252,7 +230,7 @@ class EnsembleClassifier(_BaseComposition, PartialLabelClassifier):
 
     # --- fit ------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any, *, cache: FitCache | None = None, **fit_params: Any) -> Self:
+    def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
         """Learn from candidate sets.
 
         Parameters
@@ -261,9 +239,6 @@ class EnsembleClassifier(_BaseComposition, PartialLabelClassifier):
             Training rows.
         y : sequence of label collections, mask of shape (n, l), or labels of shape (n,)
             Candidate sets; see :func:`ambilearn.candidates.as_candidates`.
-        cache : FitCache, optional
-            Work that fits on the same rows share, such as the points of a grid: no member is
-            fitted twice; see :class:`~ambilearn.selection.FitCache`.
         **fit_params
             ``sample_weight``, of shape (n,), only if every member supports it.
 
@@ -278,7 +253,7 @@ class EnsembleClassifier(_BaseComposition, PartialLabelClassifier):
                     f"fit of {type(self).__name__} has no argument {name!r}: only sample_weight is "
                     "passed on to the members."
                 )
-        return self._fit_rows(X, y, fit_params.get("sample_weight"), cache)
+        return self._check_and_fit(X, y, fit_params.get("sample_weight"))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

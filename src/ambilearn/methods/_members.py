@@ -6,7 +6,7 @@ search. Any other classifier is *foreign*: it learns from the confidences of the
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
+from copy import copy
 from time import perf_counter
 from typing import Any
 
@@ -18,16 +18,13 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
-from sklearn.utils.validation import has_fit_parameter
 
-from ambilearn._utils.fit_cache import FitCache, content_key
 from ambilearn._utils.warnings import warn_user
 from ambilearn.backend import HOST, HostSupport, Support, index_rows
-from ambilearn.backend.memory import has_memory
 from ambilearn.base import PartialLabelClassifier
 from ambilearn.learners import align_columns, is_search, set_learner, weight_argument
-from ambilearn.methods._kernel_classifier import KernelPartialLabelClassifier
 from ambilearn.methods._votes import normalize_candidate_votes
+from ambilearn.rows import TrainingRows, value_key
 
 Members = Sequence[tuple[str, Any]]
 _UNKNOWN = object()
@@ -41,14 +38,6 @@ def computes_on_devices(estimator: Any) -> bool:
         return computes_on_devices(last) and all(get_tags(s).array_api_support for s in steps)
     ours = isinstance(estimator, PartialLabelClassifier)
     return ours and bool(get_tags(estimator).array_api_support)
-
-
-def bytes_of_member(
-    estimator: Any, n_features: int, candidates: Support, n_matrices: int = 1
-) -> int:
-    """Device memory that the fit of a member needs; 0 for one that cannot compute on a device."""
-    learner = set_learner(estimator)
-    return 0 if learner is None else learner._bytes_of_fit(n_features, candidates, n_matrices)
 
 
 def is_reproducible(estimator: Any) -> bool:
@@ -78,9 +67,8 @@ def warn_without_set_learner(members: Members, candidates: Support) -> None:
 
 def fit_members(
     members: Members,
-    X: Any,
+    rows: TrainingRows,
     candidates: Support,
-    cache: FitCache,
     *,
     confidences: NDArray[np.float64] | None = None,
     n_jobs: int | None = None,
@@ -88,31 +76,32 @@ def fit_members(
 ) -> list[Any]:
     """Fit clones of the members to the same rows.
 
-    Kernel, graph and factorizations are computed once for all members that need them; with a cache
-    that keeps results, as in a search, no member is fitted twice. Foreign members learn from
-    ``confidences``, of shape (n_pairs,): by default the mean of those of the others, or the shares
-    of the candidates' weights if there are no others. With ``n_jobs``, processes fit members at the
-    same time, without sharing work; on a device, members are fitted one after the other.
+    Kernel, graph and factorizations are computed once for all members that need them; if the rows
+    are shared with other fits, as in a search, no member is fitted twice. Foreign members learn
+    from ``confidences``, of shape (n_pairs,): by default the mean of those of the others, or the
+    shares of the candidates' weights if there are no others. With ``n_jobs``, processes fit members
+    at the same time, without sharing work; on a device, members are fitted one after the other.
     """
     ours = [each for each in members if set_learner(each[1]) is not None]
     foreign = [each for each in members if set_learner(each[1]) is None]
     for name, member in ours:
         with naming(name):
             member._validate_params()
-    run = _Run(X, candidates, verbose)
-    # The cache of a data frame cannot hold results for the arrays that members make from it.
-    if cache.keeps_results and not hasattr(X, "columns"):
+    run = _Run(rows, candidates, verbose)
+    if rows.are_shared and not run.has_frame:
         fitted = [
-            cache.get_or_compute("member", _key(member), run.fit, name, member, cache)
+            copy(rows.once(("member", _key(member), rows.sets_key), run.fit, name, member, rows))
             for name, member in ours
         ]
     elif effective_n_jobs(n_jobs) > 1 and len(ours) > 1 and candidates.backend is HOST:
-        fitted = Parallel(n_jobs=n_jobs)(delayed(run.fit)(*each) for each in ours)
+        fitted = Parallel(n_jobs=n_jobs)(
+            delayed(run.fit)(name, member, rows) for name, member in ours
+        )
     else:
         fitted = _fit_sharing(ours, run)
     if foreign:
         if confidences is None:
-            confidences = mean_confidences(fitted, X, candidates)
+            confidences = mean_confidences(fitted, rows.X, candidates)
         fit = delayed(run.fit_to_confidences)
         fitted += Parallel(n_jobs=n_jobs)(fit(*each, confidences) for each in foreign)
     by_name = dict(zip((name for name, _ in [*ours, *foreign]), fitted, strict=True))
@@ -120,63 +109,58 @@ def fit_members(
 
 
 def _key(member: Any) -> Any:
-    return content_key(member) if is_reproducible(member) else []  # not hashable: not shared
+    return value_key(member) if is_reproducible(member) else []  # not hashable: not shared
 
 
 def _fit_sharing(members: Members, run: "_Run") -> list[Any]:
-    """Fit members one after the other, with no more memory than the largest of them needs.
+    """Fit members one after the other to shared rows.
 
-    The largest is fitted last and may overwrite the kernel matrix; a factorization is dropped as
-    soon as no other member needs it. On a device without enough memory, nothing is shared.
+    The one with the most factorizations is fitted last and may overwrite the kernel matrix.
     """
-    n_ridges = [len(_ridges(member)) for _, member in members]
-    if np.count_nonzero(n_ridges) < 2 or not run.has_memory_to_share(members):
-        return [run.fit(name, member) for name, member in members]
-    shared = FitCache()
-    order = np.argsort(n_ridges, kind="stable")
+    rows = TrainingRows(run.rows.X, run.rows.backend, shared=len(members) > 1)
+    order = np.argsort([getattr(member, "_n_factors", 0) for _, member in members], kind="stable")
     fitted = {}
-    for position, i in enumerate(order):
+    for i in order:
+        if i == order[-1]:
+            run.release(rows)
         name, member = members[i]
-        needed = {ridge for j in order[position + 1 :] for ridge in _ridges(members[j][1])}
-        last = not needed and isinstance(member, KernelPartialLabelClassifier)
-        fitted[i] = run.fit(name, member, shared.for_last_use() if last else shared)
-        shared.discard("factorization", partial(_is_unneeded, needed))
+        fitted[i] = run.fit(name, member, rows)
     return [fitted[i] for i in range(len(members))]
-
-
-def _is_unneeded(needed: set[float], key: tuple[Any, ...]) -> bool:
-    return key[-1] not in needed  # the ridge weight
-
-
-def _ridges(member: Any) -> tuple[float, ...]:
-    """Ridge weights of the factorizations that a member needs."""
-    try:
-        ridges: tuple[float, ...] = getattr(member, "_ridges", ())
-    except (TypeError, ZeroDivisionError):  # the fit reports invalid parameters
-        return ()
-    return ridges
 
 
 class _Run:
     """Fit single members to the same rows; errors name the member."""
 
-    def __init__(self, X: Any, candidates: Support, verbose: int) -> None:
-        self._X, self._verbose = X, verbose
-        self._candidates, self._sets = candidates, candidates.sets
+    def __init__(self, rows: TrainingRows, candidates: Support, verbose: int) -> None:
+        self.rows, self._verbose = rows, verbose
+        self.has_frame = hasattr(rows.X, "columns")
+        self._sets = candidates.sets
+        self._numbers: TrainingRows | None = None  # the rows of a data frame, for methods
 
-    def has_memory_to_share(self, members: Members) -> bool:
-        """Whether the device has memory for the kernel matrix and a factorization of it."""
-        if self._candidates.backend is HOST:
-            return True
-        shape = self._X.shape[1], self._candidates
-        return has_memory(self._X, max(bytes_of_member(each, *shape, 2) for _, each in members))
+    def release(self, rows: TrainingRows) -> None:
+        """Before the last fit: its results are not needed for another one."""
+        for each in (rows, self._numbers):
+            if each is not None:
+                each.release()
 
-    def fit(self, name: str, member: Any, cache: FitCache | None = None) -> Any:
+    def fit(self, name: str, member: Any, rows: TrainingRows) -> Any:
         """Fit a clone of a member to candidate sets."""
-        shares = cache is not None and has_fit_parameter(member, "cache")
-        options = {"cache": cache} if shares else {}
         with self._reporting(name):  # the weights of the rows are part of the candidate sets
-            return clone(member).fit(self._X, self._sets, **options)
+            member = clone(member)
+            if not isinstance(member, PartialLabelClassifier) or not member._shares_rows:
+                return member.fit(rows.X, self._sets)
+            if self.has_frame and not member._passes_frames():
+                rows = self._rows_of_numbers(member)
+            return member._fit_rows(rows, self._sets)
+
+    def _rows_of_numbers(self, member: PartialLabelClassifier) -> TrainingRows:
+        """The columns of the data frame as a member validates them, shared if they are numbers."""
+        if self._numbers is not None:
+            return self._numbers
+        rows = member._training_rows(self.rows.X)
+        if not hasattr(rows.X, "columns"):
+            self._numbers = rows
+        return rows
 
     def fit_to_confidences(self, name: str, member: Any, confidences: NDArray[np.float64]) -> Any:
         """Fit a clone of a foreign member.
@@ -193,10 +177,10 @@ class _Run:
                 given = {}
                 if weight_name is not None and support.row_weights is not None:
                     given[weight_name] = support.row_weights
-                return clone(member).fit(self._X, best, **given)
+                return clone(member).fit(self.rows.X, best, **given)
             weights = confidences * support.pair_weights
             pairs = np.flatnonzero(weights)
-            rows = index_rows(self._X, support.rows[pairs])
+            rows = index_rows(self.rows.X, support.rows[pairs])
             labels = support.classes[support.labels[pairs]]
             return clone(member).fit(rows, labels, **{weight_name: weights[pairs]})
 

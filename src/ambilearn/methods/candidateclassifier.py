@@ -19,7 +19,6 @@ from sklearn.model_selection import KFold
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import validate_data
 
-from ambilearn._utils.fit_cache import FitCache
 from ambilearn._utils.outer_loop import LOOP_CONSTRAINTS
 from ambilearn._utils.rounds import Round, report_round
 from ambilearn._utils.sklearn_compat import HasMethods, Interval, StrOptions, _safe_indexing
@@ -27,6 +26,7 @@ from ambilearn.backend import HOST, HostSupport, Support
 from ambilearn.base import WeightedRowsClassifier
 from ambilearn.learners import is_search, set_learner, weight_argument, without_preprocessing
 from ambilearn.methods._votes import normalize_candidate_votes, normalize_votes
+from ambilearn.rows import TrainingRows
 
 _LEAST = 1e-3  # added to held-out probabilities, so that no candidate is excluded for good
 _FORESTS = (ExtraTreesClassifier, RandomForestClassifier)
@@ -151,10 +151,10 @@ class CandidateClassifier(MetaEstimatorMixin, WeightedRowsClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _fit(self, X: Any, candidates: Support, cache: FitCache) -> None:
+    def _fit(self, rows: TrainingRows, candidates: Support) -> None:
         rng = check_random_state(self.random_state)
         classifier = self._checked_classifier(rng)
-        rows, single = without_preprocessing(X, classifier)
+        X, single = without_preprocessing(rows.X, classifier)
         support = HostSupport(candidates.sets, HOST)
         p = support.prior()
         labels = support.best_labels(p)
@@ -163,9 +163,9 @@ class CandidateClassifier(MetaEstimatorMixin, WeightedRowsClassifier):
             pairs = _Pairs(support.rows, support.labels, p * support.pair_weights)
             seed = int(rng.randint(np.iinfo(np.int32).max))
             if isinstance(single, _FORESTS):
-                outputs = _out_of_bag(single, rows, pairs, support, self.n_jobs, seed)
+                outputs = _out_of_bag(single, X, pairs, support, self.n_jobs, seed)
             else:
-                outputs = _out_of_fold(single, rows, pairs, support, self.cv, self.n_jobs, seed)
+                outputs = _out_of_fold(single, X, pairs, support, self.cv, self.n_jobs, seed)
             votes = support.relative_weights * (support.gather(outputs) + _LEAST)
             p = normalize_candidate_votes(support, votes)
             before, labels = labels, support.best_labels(p)
@@ -184,7 +184,7 @@ class CandidateClassifier(MetaEstimatorMixin, WeightedRowsClassifier):
         pairs = _Pairs(support.rows, support.labels, p * support.pair_weights)
         if isinstance(classifier, _FORESTS) and classifier.n_jobs is None:
             classifier.set_params(n_jobs=self.n_jobs)
-        self.estimator_, self._columns = _fit_pairs(classifier, X, pairs)
+        self.estimator_, self._columns = _fit_pairs(classifier, rows.X, pairs)
         if isinstance(self.estimator_, _FORESTS):  # threads would add up votes in any order
             self.estimator_.set_params(n_jobs=None)
         self.label_distributions_ = candidates.as_output(p)

@@ -7,7 +7,6 @@ import numpy as np
 from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
-from ambilearn._utils.fit_cache import FitCache
 from ambilearn._utils.outer_loop import LOOP_CONSTRAINTS, OuterLoop
 from ambilearn._utils.sklearn_compat import Interval
 from ambilearn.backend import Backend, Support
@@ -15,9 +14,7 @@ from ambilearn.base import PartialLabelClassifier
 from ambilearn.graph.neighbors import (
     NEIGHBOR_COUNTS,
     NEIGHBORS_CONSTRAINT,
-    NeighborSearch,
     match_sparsity,
-    usable_neighbors,
     warn_inexact,
 )
 from ambilearn.methods._docs import insert_shared_docs
@@ -26,6 +23,7 @@ from ambilearn.methods._votes import (
     normalize_votes,
     restore_class_mass,
 )
+from ambilearn.rows import TrainingRows
 from ambilearn.solvers.nonnegative_least_squares import solve_nonnegative_least_squares
 
 _TIE = 1e-9  # by which labels that are never a candidate are below all others
@@ -139,17 +137,17 @@ class IPAL(PartialLabelClassifier):
         self.tol = tol
         self.verbose = verbose
 
-    def _fit(self, X: Any, candidates: Support, cache: FitCache) -> None:
+    def _fit(self, rows: TrainingRows, candidates: Support) -> None:
         # Small letters are support vectors: F has one entry per candidate.
         backend = candidates.backend
-        self.X_fit_ = X = backend.unit_rows(X)
-        k = usable_neighbors(self.n_neighbors, X.shape[0])
-        self._search = NeighborSearch(self.neighbors)
-        neighbor_indices = self._search.fit(X, k)
+        neighbor_indices, self._search, X, _ = rows.neighbors(
+            self.n_neighbors, self.neighbors, form="unit"
+        )
+        self.X_fit_ = X
         xp = array_namespace(neighbor_indices)
         parts = [
-            _rebuild(backend, X[rows, ...], X, neighbor_indices[rows, ...])[0]
-            for rows in backend.blocks(X, (k + 1) ** 2)
+            _rebuild(backend, X[block, ...], X, neighbor_indices[block, ...])[0]
+            for block in backend.blocks(X, (neighbor_indices.shape[1] + 1) ** 2)
         ]
         weights = xp.concat(parts)
         total = xp.sum(weights, axis=1, keepdims=True)

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ambilearn._utils.fit_cache import FitCache
 from ambilearn._utils.sklearn_compat import Interval
 from ambilearn.backend import Support
 from ambilearn.graph.neighbors import NEIGHBORS_CONSTRAINT
@@ -15,6 +14,7 @@ from ambilearn.kernel.functions import KernelFunction
 from ambilearn.methods._alternating import AlternatingClassifier
 from ambilearn.methods._docs import insert_shared_docs
 from ambilearn.methods._kernel_classifier import RIDGES
+from ambilearn.rows import TrainingRows
 
 
 @insert_shared_docs
@@ -134,14 +134,11 @@ class LALO(AlternatingClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _fit(self, X: Any, candidates: Support, cache: FitCache) -> None:
-        graph = SimilarityGraph(
-            X,
-            candidates,
-            self.n_neighbors,
-            precomputed=self._pairwise,
-            neighbors=self.neighbors,
-        )
+    def _fit(self, rows: TrainingRows, candidates: Support) -> None:
+        space = self._space(rows)
+        form = "kernel" if self._pairwise else "features"
+        neighbors = rows.neighbors(self.n_neighbors, self.neighbors, form=form)
+        graph = SimilarityGraph(neighbors, candidates)
         self.graph_ = graph.similarities
 
         def propagate(p: NDArray[np.float64], output: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -150,4 +147,4 @@ class LALO(AlternatingClassifier):
         def penalty(p: NDArray[np.float64]) -> float:
             return self.mu * graph.roughness(p)
 
-        self._alternate(X, candidates, cache, candidates.uniform(), propagate, penalty)
+        self._alternate(space, candidates, candidates.uniform(), propagate, penalty)

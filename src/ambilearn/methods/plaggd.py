@@ -6,15 +6,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ambilearn._utils.fit_cache import FitCache
 from ambilearn._utils.sklearn_compat import Interval
 from ambilearn.backend import Support
-from ambilearn.graph.adaptive import AdaptiveGraph
 from ambilearn.graph.neighbors import NEIGHBOR_COUNTS, NEIGHBORS_CONSTRAINT
 from ambilearn.kernel.functions import KernelFunction
 from ambilearn.methods._alternating import AlternatingClassifier
 from ambilearn.methods._docs import insert_shared_docs
 from ambilearn.methods._kernel_classifier import RIDGES, WEIGHTS
+from ambilearn.rows import TrainingRows
 
 
 @insert_shared_docs
@@ -149,20 +148,9 @@ class PLAGGD(AlternatingClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _fit(self, X: Any, candidates: Support, cache: FitCache) -> None:
-        graph, start = self._initial_graph(X, candidates, cache)
-        self._resume(X, candidates, cache, graph, start)
-
-    def _resume(
-        self,
-        X: Any,
-        candidates: Support,
-        cache: FitCache,
-        graph: AdaptiveGraph,
-        start: NDArray[np.float64],
-        first_output: NDArray[np.float64] | None = None,
-    ) -> None:
-        """Alternate, starting with the given confidences; PLCP does this in each stage."""
+    def _fit(self, rows: TrainingRows, candidates: Support) -> None:
+        space = self._space(rows)
+        graph, start = self._initial_graph(rows, candidates)
 
         def disambiguate(
             p: NDArray[np.float64], output: NDArray[np.float64]
@@ -174,5 +162,5 @@ class PLAGGD(AlternatingClassifier):
         def penalty(p: NDArray[np.float64]) -> float:
             return self.mu * graph.label_roughness(p) + self.gamma * graph.feature_roughness()
 
-        self._alternate(X, candidates, cache, start, disambiguate, penalty, first_output)
+        self._alternate(space, candidates, start, disambiguate, penalty)
         self.graph_ = graph.output()

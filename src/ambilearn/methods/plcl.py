@@ -7,7 +7,6 @@ import numpy as np
 from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
-from ambilearn._utils.fit_cache import FitCache
 from ambilearn._utils.outer_loop import LOOP_CONSTRAINTS, OuterLoop
 from ambilearn._utils.sklearn_compat import Interval
 from ambilearn.backend import Support
@@ -17,6 +16,7 @@ from ambilearn.kernel.functions import KernelFunction
 from ambilearn.kernel.regression import SupportFit
 from ambilearn.methods._docs import insert_shared_docs
 from ambilearn.methods._kernel_classifier import RIDGES, WEIGHTS, KernelPartialLabelClassifier
+from ambilearn.rows import TrainingRows
 
 
 @insert_shared_docs
@@ -150,6 +150,7 @@ class PLCL(KernelPartialLabelClassifier):
         "reg": RIDGES,
         "n_neighbors": NEIGHBOR_COUNTS,
     }
+    _n_factors = 2
     _paper_grid = dict.fromkeys(
         ("alpha", "beta", "gamma", "mu"), (0.001, 0.01, 0.1, 0.2, 0.5, 1.0, 1.5, 2.0, 4.0)
     )
@@ -195,37 +196,33 @@ class PLCL(KernelPartialLabelClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    @property
-    def _ridges(self) -> tuple[float, ...]:
-        ridges = (self.reg, self.reg / self.alpha) if self.complementary else (self.reg,)
-        return tuple(dict.fromkeys(ridges))
-
-    def _fit(self, X: Any, candidates: Support, cache: FitCache) -> None:
+    def _fit(self, rows: TrainingRows, candidates: Support) -> None:
         # Algorithm 1 of the paper. P and Q are support vectors with one entry per candidate. For
         # other labels P is 0, and Q is `q_off_support`, which is 1 after the first update.
         steps = PLCLSteps(candidates, PLCLWeights.of(self))
-        regressors, landmarks = self._factor(X, candidates, cache, *self._ridges)
-        ordinary, complementary = regressors[0], regressors[-1]  # the same one if α = 1
+        space = self._space(rows)
         graph, p = None, candidates.uniform()
         if self.graph:
-            graph, p = self._initial_graph(X, candidates, cache)
+            graph, p = self._initial_graph(rows, candidates)
+        ridges = (self.reg, self.reg / self.alpha) if self.complementary else (self.reg,)
+        ordinary, *others = space.regressors(candidates, *ridges)
 
         state, f_hat = steps.start(p, graph), None
         loop = OuterLoop(self)
         while loop.should_continue():
             f = ordinary.fit(state.p)
-            if self.complementary:
-                f_hat = complementary.fit(state.q, state.q_off_support)
+            if others:
+                f_hat = others[0].fit(state.q, state.q_off_support)
             previous, state = state, steps.advance(state, f, f_hat)
             objective = steps.objective(state, f, f_hat)
             loop.record(state.p, previous.p, candidates.n_rows, objective)
 
-        self._keep(X, f, landmarks)
+        self._keep(f, space)
         self.label_distributions_ = candidates.as_output(state.p)
         self.train_output_ = ordinary.train_output(f)
         if f_hat is not None:
             self.complementary_distributions_ = candidates.as_output(state.q, off_support=1.0)
-            self.complementary_train_output_ = complementary.train_output(f_hat)
+            self.complementary_train_output_ = others[0].train_output(f_hat)
         if state.graph is not None:
             self.graph_ = state.graph.output()
         self.n_iter_, self.objective_ = loop.n_iter, candidates.backend.asarray(loop.history)

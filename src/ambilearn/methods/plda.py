@@ -7,17 +7,15 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator, TransformerMixin, clone
-from sklearn.utils import get_tags
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ambilearn._utils.fit_cache import FitCache
 from ambilearn._utils.fit_state import unchanged_on_error, unfitted_on_error
 from ambilearn._utils.outer_loop import LOOP_CONSTRAINTS, OuterLoop
 from ambilearn._utils.sklearn_compat import Interval, StrOptions, _check_feature_names_in
-from ambilearn.backend import HOST, HostSupport, Support
+from ambilearn.backend import HOST, HostSupport
 from ambilearn.backend.host.neighbors import pair_distances, weights_to_csr
-from ambilearn.base import PartialLabelClassifier, WeightedRowsClassifier
+from ambilearn.base import WeightedRowsClassifier
 from ambilearn.candidates import as_candidates
 from ambilearn.graph.neighbors import (
     NEIGHBOR_COUNTS,
@@ -25,9 +23,9 @@ from ambilearn.graph.neighbors import (
     match_sparsity,
 )
 from ambilearn.graph.similarity import SimilarityGraph
-from ambilearn.methods._base_method import OptionalEstimatorMixin
 from ambilearn.methods._docs import insert_shared_docs
 from ambilearn.methods.plknn import PLKNN
+from ambilearn.rows import TrainingRows
 from ambilearn.validation import validate_rows
 
 _CONSTRAINTS: dict[str, list[Any]] = {
@@ -213,13 +211,14 @@ class PLDATransformer(TransformerMixin, BaseEstimator):
         """Fit, and return the augmented training rows."""
         with unchanged_on_error(self):
             self._validate_params()
-            X = validate_rows(self, X, ensure_min_samples=2)
+            X = validate_rows(self, X, ensure_min_samples=2, copy=True)
             candidates = HOST.support(as_candidates(y, n_rows=X.shape[0]))
         with unfitted_on_error(self):
-            return self._augment_training_rows(X, candidates)
+            return self._augment_training_rows(TrainingRows(X), candidates)
 
-    def _augment_training_rows(self, X: Any, candidates: HostSupport) -> Any:
-        graph = SimilarityGraph(X, candidates, self.n_neighbors, neighbors=self.neighbors)
+    def _augment_training_rows(self, rows: TrainingRows, candidates: HostSupport) -> Any:
+        X, neighbors = rows.X, rows.neighbors(self.n_neighbors, self.neighbors)
+        graph = SimilarityGraph(neighbors, candidates)
 
         f = candidates.uniform()
         C = _prototypes(X, candidates, f)
@@ -236,7 +235,7 @@ class PLDATransformer(TransformerMixin, BaseEstimator):
         self.classes_ = candidates.classes
         self.label_distributions_ = candidates.as_output(f)
         self.prototypes_ = C
-        self._search = graph.search
+        self._search = neighbors.search
         self.sigma_ = graph.sigma
         self.X_fit_ = X
         self.n_iter_, self.objective_ = loop.n_iter, np.array(loop.objective)
@@ -273,17 +272,15 @@ class PLDATransformer(TransformerMixin, BaseEstimator):
 
 
 @insert_shared_docs
-class PLDA(OptionalEstimatorMixin, WeightedRowsClassifier):
+class PLDA(WeightedRowsClassifier):
     r"""Discrimination augmentation followed by a classifier (PLDA).
 
-    :class:`PLDATransformer` appends class prototypes to the features. Another method, PL-KNN in
-    the comparison of the PL-CL paper, is fitted to the augmented rows and the same candidate sets.
+    :class:`PLDATransformer` appends class prototypes to the features, and PL-KNN is fitted to the
+    augmented rows and the same candidate sets, as in the comparison of the PL-CL paper. For another
+    classifier, use a pipeline: ``make_pipeline(PLDATransformer(), PLCL())``.
 
     Parameters
     ----------
-    estimator : PartialLabelClassifier, default=None
-        The classifier. None is :class:`~ambilearn.methods.plknn.PLKNN` with the same
-        ``n_neighbors`` and ``neighbors``.
     lam : float, default=0.01
         Weight :math:`\lambda \ge 0` of the distances to the prototypes.
     {rho}
@@ -305,7 +302,7 @@ class PLDA(OptionalEstimatorMixin, WeightedRowsClassifier):
     {transduction_}
     transformer_ : PLDATransformer
         The fitted transformer.
-    estimator_ : PartialLabelClassifier
+    estimator_ : PLKNN
         The classifier fitted to the augmented rows.
     {objective_}
     {n_iter_}
@@ -340,14 +337,12 @@ class PLDA(OptionalEstimatorMixin, WeightedRowsClassifier):
     array(['cat', 'cat', 'cat', 'dog', 'dog', 'dog'], dtype='<U3')
     """
 
-    _parameter_constraints = {"estimator": [PartialLabelClassifier, None], **_CONSTRAINTS}
-    _default_estimator = "PLKNN"
+    _parameter_constraints = _CONSTRAINTS
     _tuning_grid = {"lam": (0.001, 0.01, 0.1, 1.0), "n_neighbors": NEIGHBOR_COUNTS}
 
     def __init__(
         self,
         *,
-        estimator: PartialLabelClassifier | None = None,
         lam: float = 0.01,
         rho: float = 2.0,
         assignment: str = "hard",
@@ -357,7 +352,6 @@ class PLDA(OptionalEstimatorMixin, WeightedRowsClassifier):
         tol: float = 1e-3,
         verbose: int = 0,
     ) -> None:
-        self.estimator = estimator
         self.lam = lam
         self.rho = rho
         self.assignment = assignment
@@ -367,24 +361,16 @@ class PLDA(OptionalEstimatorMixin, WeightedRowsClassifier):
         self.tol = tol
         self.verbose = verbose
 
-    def _fit(self, X: Any, candidates: Support, cache: FitCache) -> None:
-        if self.estimator is not None and get_tags(self.estimator).input_tags.pairwise:
-            raise ValueError(
-                "PLDA appends prototypes to the features, and its estimator takes a kernel matrix "
-                "as X: use another kernel than 'precomputed'."
-            )
+    def _fit(self, rows: TrainingRows, candidates: Any) -> None:
         params = self.get_params(deep=False)
-        del params["estimator"]
         self.transformer_ = PLDATransformer(**params)
-        augmented = self.transformer_._fit(X, candidates.sets)
-        if self.estimator is None:
-            learner = PLKNN(n_neighbors=self.n_neighbors, neighbors=self.neighbors)
-            with warnings.catch_warnings():
-                # The transformer has issued the warning about n_neighbors already.
-                warnings.simplefilter("ignore", UserWarning)
-                self.estimator_ = learner.fit(augmented, candidates.sets)
-        else:
-            self.estimator_ = clone(self.estimator).fit(augmented, candidates.sets)
+        self.transformer_.n_features_in_ = self.n_features_in_
+        augmented = self.transformer_._augment_training_rows(rows, candidates)
+        learner = PLKNN(n_neighbors=self.n_neighbors, neighbors=self.neighbors)
+        with warnings.catch_warnings():
+            # The transformer has issued the warning about n_neighbors already.
+            warnings.simplefilter("ignore", UserWarning)
+            self.estimator_ = learner._fit_rows(TrainingRows(augmented), candidates.sets)
         self.label_distributions_ = self.transformer_.label_distributions_
         self.n_iter_, self.objective_ = self.transformer_.n_iter_, self.transformer_.objective_
 

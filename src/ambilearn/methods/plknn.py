@@ -8,18 +8,13 @@ from array_api_compat import array_namespace
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ambilearn._utils.fit_cache import FitCache
 from ambilearn._utils.sklearn_compat import Interval
 from ambilearn.backend import Support
 from ambilearn.base import WeightedRowsClassifier
-from ambilearn.graph.neighbors import (
-    NEIGHBORS_CONSTRAINT,
-    NeighborSearch,
-    match_sparsity,
-    usable_neighbors,
-)
+from ambilearn.graph.neighbors import NEIGHBORS_CONSTRAINT, match_sparsity
 from ambilearn.methods._docs import insert_shared_docs
 from ambilearn.methods._votes import normalize_candidate_votes, normalize_votes
+from ambilearn.rows import TrainingRows
 
 
 @insert_shared_docs
@@ -104,13 +99,13 @@ class PLKNN(WeightedRowsClassifier):
         self.n_neighbors = n_neighbors
         self.neighbors = neighbors
 
-    def _fit(self, X: Any, candidates: Support, cache: FitCache) -> None:
-        self.X_fit_ = X
+    def _fit(self, rows: TrainingRows, candidates: Support) -> None:
+        X = self.X_fit_ = rows.X
         votes_of_rows = candidates.relative_weights * candidates.pair_weights
         self.candidates_ = candidates.vote_table(votes_of_rows)
-        k = usable_neighbors(self.n_neighbors, X.shape[0])
-        self._search = NeighborSearch(self.neighbors)
-        votes = self._votes(X, self._search.fit(X, k))
+        neighbors = rows.neighbors(self.n_neighbors, self.neighbors)
+        self._search = neighbors.search
+        votes = self._votes(X, neighbors.indices)
         self.train_output_ = votes if candidates.sets.sparse_mask else _dense(votes)
         shares = candidates.gather(votes) * candidates.relative_weights
         shares = normalize_candidate_votes(candidates, shares)

@@ -1,6 +1,7 @@
 """Stacking: the outputs of some methods are features of others."""
 
 from contextlib import suppress
+from copy import copy
 from numbers import Integral
 from typing import Any, NamedTuple, Self
 
@@ -11,10 +12,9 @@ from scipy import sparse
 from sklearn.utils import get_tags
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
-from ambilearn._utils.fit_cache import NO_CACHE, FitCache, content_key
 from ambilearn._utils.folds import split_rows
 from ambilearn._utils.sklearn_compat import HasMethods
-from ambilearn.backend import Support, index_rows
+from ambilearn.backend import Support
 from ambilearn.kernel.many_labels import MAX_DENSE_LABELS
 from ambilearn.learners import set_learner
 from ambilearn.methods._ensemble import EnsembleClassifier, check_member
@@ -32,6 +32,7 @@ from ambilearn.methods.ipal import IPAL
 from ambilearn.methods.plcl import PLCL
 from ambilearn.methods.plvoting import PLVoting
 from ambilearn.methods.sure import SURE
+from ambilearn.rows import TrainingRows, value_key
 from ambilearn.validation import validate_rows
 
 _CONSTANT = 1e-10  # an output that varies less, relative to its size, is rounding
@@ -201,65 +202,60 @@ class PLStacking(EnsembleClassifier):
             params |= {f"final_estimator__{name}": value for name, value in final.items()}
         return params
 
-    def _fit(self, X: Any, candidates: Support, cache: FitCache) -> None:
+    def _fit(self, rows: TrainingRows, candidates: Support) -> None:
         members = self._checked_members()
         final = self._final()
         check_member("final_estimator", final)
-        self._check_memory(X, candidates)
         self._check_sizes(candidates, members)
         if members:
-            self._features_of_next_level(X)
+            self._features_of_next_level(rows.X)
         warn_without_set_learner(members or [("final_estimator", final)], candidates)
 
         seed = self._seed()
         prepared = [(name, self._prepare(member, seed)) for name, member in members]
-        key = self._level_key(prepared, seed)
-        level = cache.get_or_compute(
-            "level", key, self._fit_level, prepared, X, candidates, cache, seed
-        )
-        self.estimators_ = level.members
+        key = "level", rows.sets_key, self._level_key(prepared, seed)
+        level = rows.once(key, self._fit_level, prepared, rows, candidates, seed, key)
+        self.estimators_ = [copy(member) for member in level.members]
         self.member_names_ = [name for name, _ in members]
         self.output_mean_, self.output_scale_ = level.mean, level.scale
         confidences = None
         if set_learner(final) is None:
-            confidences = mean_confidences(self.estimators_, X, candidates)
+            confidences = mean_confidences(self.estimators_, rows.X, candidates)
         (self.final_estimator_,) = fit_members(
             [("final_estimator", self._prepare(final, seed))],
             level.rows,
             candidates,
-            level.cache if cache.keeps_results else NO_CACHE,
             confidences=confidences,
             verbose=self.verbose,
         )
-        p = candidate_confidences(self.final_estimator_, level.rows, candidates)
+        p = candidate_confidences(self.final_estimator_, level.rows.X, candidates)
         self.label_distributions_ = candidates.as_output(p)
 
     def _fit_level(
         self,
         members: list[tuple[str, Any]],
-        X: Any,
+        rows: TrainingRows,
         candidates: Support,
-        cache: FitCache,
         seed: int | None,
+        key: tuple[Any, ...],
     ) -> "_Level":
         """Fit the members, and append their outputs to the rows."""
-        fitted = fit_members(
-            members, X, candidates, cache, n_jobs=self.n_jobs, verbose=self.verbose
-        )
+        fitted = fit_members(members, rows, candidates, n_jobs=self.n_jobs, verbose=self.verbose)
         if not members:
             empty = candidates.backend.asarray(np.empty(0))
-            return _Level([], empty, empty, X, FitCache())
+            return _Level([], empty, empty, rows)
         if self.cv is None:
-            Z = concat_columns(*(train_scores_of(each, X, candidates.classes) for each in fitted))
+            classes = candidates.classes
+            Z = concat_columns(*(train_scores_of(each, rows.X, classes) for each in fitted))
         else:
-            Z = self._held_out_outputs(members, X, candidates, seed)
+            Z = self._held_out_outputs(members, rows, candidates, seed)
         xp = array_namespace(Z)
         mean, scale = xp.mean(Z, axis=0), xp.std(Z, axis=0)
         # The rounding of a constant must not separate equal rows.
         is_constant = scale <= _CONSTANT * xp.max(xp.abs(Z), axis=0)
-        scale = xp.where(is_constant, xp.inf, scale / self._spread(X))
-        rows = self._rows_of_next_level(X, (Z - mean) / scale)
-        return _Level(fitted, mean, scale, rows, FitCache())
+        scale = xp.where(is_constant, xp.inf, scale / self._spread(rows.X))
+        X = self._rows_of_next_level(rows.X, (Z - mean) / scale)
+        return _Level(fitted, mean, scale, rows.derive(X, key))
 
     def _spread(self, X: Any) -> float:
         """Root of the mean variance of the features of the next level that are not constant."""
@@ -277,22 +273,21 @@ class PLStacking(EnsembleClassifier):
     def _held_out_outputs(
         self,
         members: list[tuple[str, Any]],
-        X: Any,
+        rows: TrainingRows,
         candidates: Support,
         seed: int | None,
     ) -> NDArray[np.float64]:
         """Out-of-fold outputs of the members, shape (n, n_members * l)."""
         backend, sets = candidates.backend, candidates.sets
         parts: list[Any] = []
-        position = np.full(X.shape[0], -1)  # of each row in the parts
+        n_rows = candidates.n_rows
+        position = np.full(n_rows, -1)  # of each row in the parts
         n_held_out = 0
-        for split in split_rows(self.cv, X, X.shape[0], seed):
-            train, test = (np.arange(X.shape[0])[part] for part in split)  # from masks and lists
-            X_train, X_test = index_rows(X, train), index_rows(X, test)
-            if self._pairwise:
-                X_train, X_test = X_train[:, train], X_test[:, train]
-            held_in = backend.support(sets[train])
-            fitted = fit_members(members, X_train, held_in, NO_CACHE, n_jobs=self.n_jobs)
+        for split in split_rows(self.cv, rows.X, n_rows, seed):
+            train, test = (np.arange(n_rows)[part] for part in split)  # from masks and lists
+            X_test = rows.take(test, train if self._pairwise else None).X
+            held_in = rows.take(train, train if self._pairwise else None)
+            fitted = fit_members(members, *held_in.for_sets(sets[train]), n_jobs=self.n_jobs)
             parts.append(
                 concat_columns(*(scores_of(each, X_test, sets.classes) for each in fitted))
             )
@@ -322,7 +317,7 @@ class PLStacking(EnsembleClassifier):
         unseeded = isinstance(self.cv, Integral) and seed is None
         if unseeded or not all(is_reproducible(member) for _, member in members):
             return []  # not hashable: never found again
-        return self.passthrough, content_key(self.cv), seed, content_key(members)
+        return self.passthrough, value_key(self.cv), seed, value_key(members)
 
     def _check_sizes(self, candidates: Support, members: list[tuple[str, Any]]) -> None:
         if not members:
@@ -397,17 +392,14 @@ class _Level(NamedTuple):
         The fitted members.
     mean, scale : ndarrays of shape (n_members * l,)
         Mean and scale of the outputs over the training rows.
-    rows : array or sparse matrix
+    rows : TrainingRows
         Training rows of the next level.
-    cache : FitCache
-        Cache for fits to these rows.
     """
 
     members: list[Any]
     mean: NDArray[np.float64]
     scale: NDArray[np.float64]
-    rows: Any
-    cache: FitCache
+    rows: TrainingRows
 
 
 def _default_final_estimator() -> PLVoting:

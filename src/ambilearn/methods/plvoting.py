@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ambilearn._utils.fit_cache import FitCache
 from ambilearn._utils.sklearn_compat import Interval
 from ambilearn.backend import Support
 from ambilearn.methods._ensemble import EnsembleClassifier
@@ -23,6 +22,7 @@ from ambilearn.methods._votes import normalize_candidate_votes, restore_class_ma
 from ambilearn.methods.ipal import IPAL
 from ambilearn.methods.plcl import PLCL
 from ambilearn.methods.sure import SURE
+from ambilearn.rows import TrainingRows
 
 
 class PLVoting(EnsembleClassifier):
@@ -151,9 +151,8 @@ class PLVoting(EnsembleClassifier):
     def _default_estimators() -> list[tuple[str, Any]]:
         return [("plcl", PLCL()), ("sure", SURE()), ("ipal", IPAL())]
 
-    def _fit(self, X: Any, candidates: Support, cache: FitCache) -> None:
+    def _fit(self, rows: TrainingRows, candidates: Support) -> None:
         named = self._checked_members()
-        self._check_memory(X, candidates)
         weights = self._weights_by_name()
         seed = self._seed()
         members = [
@@ -166,13 +165,13 @@ class PLVoting(EnsembleClassifier):
             )
         warn_without_set_learner(members, candidates)
         self.estimators_ = fit_members(
-            members, X, candidates, cache, n_jobs=self.n_jobs, verbose=self.verbose
+            members, rows, candidates, n_jobs=self.n_jobs, verbose=self.verbose
         )
         self.member_names_ = [name for name, _ in members]
         total = np.array([weights[name] for name in self.member_names_], dtype=np.float64)
         total /= total.max()  # so that the sum is finite
         self.weights_ = candidates.backend.asarray(total / total.sum())
-        p = mean_confidences(self.estimators_, X, candidates, self.weights_)
+        p = mean_confidences(self.estimators_, rows.X, candidates, self.weights_)
         if self.restore_mass and len(members) > 1:
             scaled = restore_class_mass(candidates, p, candidates.prior(), self.restore_mass)
             p = normalize_candidate_votes(candidates, scaled)

@@ -7,13 +7,13 @@ import numpy as np
 from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
-from ambilearn._utils.fit_cache import FitCache
 from ambilearn._utils.sklearn_compat import Interval
 from ambilearn.backend import Support
 from ambilearn.kernel.functions import KernelFunction
 from ambilearn.methods._alternating import AlternatingClassifier
 from ambilearn.methods._docs import insert_shared_docs
 from ambilearn.methods._kernel_classifier import RIDGES
+from ambilearn.rows import TrainingRows
 
 
 @insert_shared_docs
@@ -123,7 +123,7 @@ class SURE(AlternatingClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _fit(self, X: Any, candidates: Support, cache: FitCache) -> None:
+    def _fit(self, rows: TrainingRows, candidates: Support) -> None:
         simplex = candidates.simplex
         row_weights = 1.0 if candidates.row_weights is None else candidates.row_weights
 
@@ -138,4 +138,4 @@ class SURE(AlternatingClassifier):
             weighted = candidates.largest(p) * row_weights
             return -self.lam * float(array_namespace(p).sum(weighted))
 
-        self._alternate(X, candidates, cache, candidates.uniform(), sharpen, penalty)
+        self._alternate(self._space(rows), candidates, candidates.uniform(), sharpen, penalty)

@@ -6,14 +6,14 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.utils.validation import has_fit_parameter
 
-from ambilearn._utils.fit_cache import FitCache
 from ambilearn._utils.sklearn_compat import _num_samples
 from ambilearn.backend import HOST
 from ambilearn.backend.arrays import to_numpy
+from ambilearn.base import PartialLabelClassifier
 from ambilearn.candidates import CandidateSets, as_candidates
-from ambilearn.doubt import Doubt, find_doubtful
+from ambilearn.doubt import Doubt
+from ambilearn.doubt.find import doubt_of_method
 from ambilearn.learners import find_ridge_method, set_learner, without_preprocessing
 from ambilearn.methods.plcl import PLCL
 from ambilearn.tables.clean import without_settled
@@ -97,7 +97,10 @@ class Learner:
         self._has_numbers = len(getattr(self.X, "shape", ())) == 2 and kind not in "OSU"
         self.doubt = doubt and self.n_rows > 2
         self.thorough, self.random_state = thorough, random_state
-        self._cache = FitCache()
+        self._shares_rows = (
+            isinstance(self.estimator, PartialLabelClassifier) and self.estimator._shares_rows
+        )
+        self._rows: Any = None  # shared by all fits
         self._judge: Judge | None = None
         self._regressor: Any = None
 
@@ -131,7 +134,9 @@ class Learner:
         ridge_method = find_ridge_method(self.estimator)
         if self._regressor is None and self._has_numbers:
             method = self._substitute() if ridge_method is None else ridge_method
-            self._regressor = method._make_regressor(self.X, sets, self._cache)
+            if self._rows is None:
+                self._rows = method._training_rows(self.X)
+            self._regressor = method._make_regressor(self._rows, sets)
         if not self.doubt or len(labels) == self.n_rows:
             yield Learned(sets, confidences, None, labels, judged)
             return
@@ -146,10 +151,12 @@ class Learner:
 
     def _fit(self, sets: CandidateSets) -> NDArray[np.float64]:
         """Confidences of all labels by the method."""
-        uses_cache = self._has_numbers and has_fit_parameter(self.estimator, "cache")
-        options = {"cache": self._cache} if uses_cache else {}
-        model: Any = set_learner(clone(self.estimator).fit(self.X, sets, **options))
-        return to_numpy(model.label_distributions_)
+        if not self._shares_rows:
+            model: Any = set_learner(clone(self.estimator).fit(self.X, sets))
+            return to_numpy(model.label_distributions_)
+        if self._rows is None:
+            self._rows = self.estimator._training_rows(self.X)
+        return to_numpy(clone(self.estimator)._fit_rows(self._rows, sets).label_distributions_)
 
     def _substitute(self) -> Any:
         """Method with a closed form for one without; of low rank if there are many rows."""
@@ -159,14 +166,9 @@ class Learner:
     def _doubt(
         self, sets: CandidateSets, labels: Labels, estimator: Any, n_folds: int | None = None
     ) -> Doubt:
-        found = find_doubtful(
-            self.X,
-            sets,
-            estimator=estimator,
-            n_folds=n_folds,
-            random_state=self.random_state,
-            cache=self._cache if n_folds is None else None,
-        )
+        rows = self._rows if n_folds is None else None
+        support = HOST.support(sets)
+        found = doubt_of_method(self.X, support, estimator, n_folds, self.random_state, rows=rows)
         return without_settled(found, labels)
 
     @property

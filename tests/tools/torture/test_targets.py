@@ -158,9 +158,9 @@ def test_a_method_with_weights_is_fitted_inside_other_estimators(kind, folder):
 
 
 class TakesTheNewWidth(PLKNN):
-    def fit(self, X, y, sample_weight=None, *, cache=None):
+    def fit(self, X, y, sample_weight=None):
         try:
-            return super().fit(X, y, sample_weight, cache=cache)
+            return super().fit(X, y, sample_weight)
         except ValueError:
             self.n_features_in_ = X.shape[1]
             raise

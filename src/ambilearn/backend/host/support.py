@@ -48,7 +48,7 @@ class HostSupport(Support):
         return self.to_csr(values).copy()  # the user may modify it
 
     def vote_table(self, values: NDArray[np.float64]) -> sparse.csr_array:
-        return self.to_csr(values)
+        return self.to_csr(values).copy()  # a fitted attribute
 
     def largest(self, values: NDArray[Any]) -> NDArray[Any]:
         return np.maximum.reduceat(values, self.indptr[:-1])

@@ -1,0 +1,364 @@
+"""The training rows of a fit, and what depends on them alone.
+
+A fit makes its :class:`TrainingRows` and drops them at its end. Whoever fits several times to the
+same rows (a search, an ensemble, a review) makes them once, and each fit reuses what an earlier one
+has computed. Candidate sets are not part of them: they may differ between the fits.
+"""
+
+import pickle
+from collections import OrderedDict
+from collections.abc import Callable
+from functools import partial
+from numbers import Integral, Real
+from types import FunctionType, ModuleType
+from typing import Any, Self, TypeVar
+
+import joblib
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ambilearn._utils.types import Array, Matrix, RandomState
+from ambilearn.backend import Backend, Support, choose_backend, index_rows
+from ambilearn.backend.arrays import is_out_of_memory
+from ambilearn.candidates import CandidateSets
+from ambilearn.graph.adaptive import AdaptiveGraph, initial_graph
+from ambilearn.graph.geometry import LocalGeometry
+from ambilearn.graph.neighbors import Neighbors, find_neighbors, usable_neighbors
+from ambilearn.kernel.functions import KernelFunction, train_kernel
+from ambilearn.kernel.landmarks import LandmarkFeatures, landmark_features
+from ambilearn.kernel.many_labels import MAX_DENSE_LABELS, ManyLabelRegressor
+from ambilearn.kernel.regression import DualRegressor, PrimalRegressor
+from ambilearn.solvers import KernelRidge, Moments, PrimalRidge
+
+T = TypeVar("T")
+Regressor = DualRegressor | ManyLabelRegressor | PrimalRegressor
+
+_MIN_BYTES = 2**30  # limit of the results that shared rows keep,
+_MIN_RESULTS = 4  # raised to this many of the largest: a kernel matrix and factors of it
+
+
+class TrainingRows:
+    """Checked training rows, and what is computed from them.
+
+    Parameters
+    ----------
+    X : array or csr_array of shape (n, d)
+        Rows that no caller changes; a kernel matrix for ``kernel="precomputed"``. A data frame if
+        the members of an ensemble use its columns.
+    backend : Backend, optional
+        Backend of X.
+    feature_names : array of shape (d,), optional
+        Names of the columns, if X was a data frame with names.
+    shared : bool, default=False
+        Whether several fits use them. Results are then kept, the least recently used are dropped
+        above a number of bytes. Rows of a single fit keep nothing.
+    """
+
+    def __init__(
+        self,
+        X: Matrix,
+        backend: Backend | None = None,
+        *,
+        feature_names: Array | None = None,
+        shared: bool = False,
+    ) -> None:
+        self.X = X
+        self.backend = choose_backend(X) if backend is None else backend
+        self.feature_names = feature_names
+        self.row_weights: Array | None = None
+        self.weights_key: str | None = None  # of results that depend on the weights of the rows
+        self.sets_key: str | None = None  # of results that depend on the candidate sets
+        self._name: tuple[Any, ...] = ()
+        self._results = _Results(shared)
+
+    @property
+    def are_shared(self) -> bool:
+        """Whether results are kept for another fit."""
+        return self._results.keeps
+
+    def release(self) -> None:
+        """Before the last fit: each result is dropped when it is used, and none is added."""
+        self._results.keeps = False
+
+    def drop_results(self) -> None:
+        """Free the memory of all results, and keep none from now on."""
+        self._results.keeps = False
+        self._results.clear()
+
+    # --- other rows -----------------------------------------------------------------------------
+
+    def for_sets(self, sets: CandidateSets) -> tuple["TrainingRows", Support]:
+        """The rows with the weights of a fit to these candidate sets, and their candidate pairs.
+
+        They share what does not depend on weights or sets with the other fits.
+        """
+        rows = self._copy()
+        if self._results.are_unused:
+            support = self.backend.support(sets)
+        else:
+            rows.weights_key = joblib.hash(sets.row_weights)
+            arrays = sets.classes, sets.indptr, sets.labels, sets.weights, sets.sparse_mask
+            rows.sets_key = joblib.hash((*arrays, rows.weights_key))
+            support = self.once(("support", rows.sets_key), self.backend.support, sets)
+        rows.row_weights, rows.feature_names = support.row_weights, None
+        return rows, support
+
+    def take(self, index: NDArray[np.intp], columns: NDArray[np.intp] | None = None) -> Self:
+        """Some of the rows, without results: neighbors and bandwidth of a fold are its own.
+
+        ``columns`` are those of a kernel matrix.
+        """
+        X = index_rows(self.X, index)
+        X = X if columns is None else X[:, columns]
+        return type(self)(X, feature_names=self.feature_names, shared=self.are_shared)
+
+    def derive(self, X: Matrix, key: tuple[Any, ...]) -> Self:
+        """Rows with other features, made from these as the key describes.
+
+        Their results count toward the same limit of bytes.
+        """
+        rows = self._copy()
+        rows.X, rows.feature_names, rows._name = X, None, (*self._name, *key)
+        return rows
+
+    def _copy(self) -> Self:
+        rows = type(self).__new__(type(self))
+        vars(rows).update(vars(self))
+        return rows
+
+    # --- results --------------------------------------------------------------------------------
+
+    def once(self, key: tuple[Any, ...], function: Callable[..., T], *inputs: Any) -> T:
+        """Result of ``function(*inputs)``, kept if the rows are shared; do not modify it.
+
+        ``key`` has everything that the result depends on besides the rows. If it is not hashable,
+        the result is not kept.
+        """
+        return self._results.get((*self._name, *key), function, *inputs)
+
+    def kernel(
+        self,
+        kernel: str | KernelFunction,
+        sigma: str | float = "mean",
+        n_landmarks: int | None = None,
+        landmarks: str = "kmeans",
+        random_state: RandomState = None,
+    ) -> "KernelSpace":
+        """Kernel of the rows: features if it is linear or has landmarks, else the matrix."""
+        if kernel == "linear" and self.X.shape[1] <= self.X.shape[0]:
+            # The primal problem costs d³ instead of n³, with the same optimum.
+            return KernelSpace(self, ("linear",), features=self.X)
+        key: tuple[Any, ...] = value_key(kernel), sigma
+        weights = self.row_weights
+        if kernel == "rbf" and not isinstance(sigma, Real):
+            key = *key, self.weights_key
+        if n_landmarks is not None and kernel != "linear":
+            key = "features", *key, n_landmarks, landmarks, seed_key(random_state)
+            how = n_landmarks, kernel, sigma, landmarks, random_state, weights, self.backend
+            low_rank, features = self.once(key, _features, self.X, *how)
+            return KernelSpace(self, key, low_rank.sigma, features=features, landmarks=low_rank)
+        key = "kernel", *key
+        K, sigma_ = self.once(key, train_kernel, self.X, kernel, sigma, weights, self.backend)
+        # A function may store its result, and a given matrix belongs to the caller.
+        is_new = kernel in ("rbf", "linear")
+        return KernelSpace(self, key, sigma_, matrix=K, may_overwrite=is_new)
+
+    def neighbors(
+        self, n_neighbors: int, neighbors: Any = "auto", *, form: str = "features"
+    ) -> "Neighbors":
+        """The nearest other rows of each row; n − 1, with a warning, if there are no more.
+
+        ``form`` is "features", "unit" for rows scaled to unit length, or "kernel" if X is a kernel
+        matrix, for distances in its feature space.
+        """
+        k = usable_neighbors(n_neighbors, self.X.shape[0])
+        key = "neighbors", k, value_key(neighbors), form
+        return self.once(key, find_neighbors, self.X, k, neighbors, form, self.backend)
+
+    def adaptive_graph(
+        self, candidates: Support, n_neighbors: int, neighbors: Any, *, of_kernel: bool
+    ) -> tuple[AdaptiveGraph, Array]:
+        """Initial graph of PL-CL and PL-AGGD, built from the features, and its confidences."""
+        k = usable_neighbors(n_neighbors, self.X.shape[0])
+        key = k, value_key(neighbors), of_kernel
+        compute = partial(LocalGeometry, precomputed=of_kernel, neighbors=neighbors)
+        geometry = self.once(("geometry", *key), compute, self.X, k, self.backend)
+        return self.once(("graph", *key, self.sets_key), initial_graph, geometry, candidates)
+
+
+class KernelSpace:
+    """The kernel of the rows of a fit: its matrix, or features with the same inner products.
+
+    Parameters
+    ----------
+    rows : TrainingRows
+        The rows.
+    key : tuple
+        What the kernel depends on besides the rows.
+    sigma : float, optional
+        Bandwidth of a Gaussian kernel.
+    matrix : array of shape (n, n), optional
+        The kernel matrix.
+    features : array or csr_array of shape (n, m), optional
+        Features in place of the matrix.
+    landmarks : LandmarkFeatures, optional
+        Map from rows to features.
+    may_overwrite : bool, default=False
+        Whether the matrix was computed here.
+    """
+
+    def __init__(
+        self,
+        rows: TrainingRows,
+        key: tuple[Any, ...],
+        sigma: float | None = None,
+        *,
+        matrix: Array | None = None,
+        features: Matrix = None,
+        landmarks: LandmarkFeatures | None = None,
+        may_overwrite: bool = False,
+    ) -> None:
+        self.sigma, self.matrix, self.features, self.landmarks = sigma, matrix, features, landmarks
+        self.X, self._rows, self._may_overwrite = rows.X, rows, may_overwrite
+        self._key = *key, rows.weights_key
+
+    def regressors(self, candidates: Support, *ridges: float) -> list[Regressor]:
+        """A regressor for each ridge weight; equal weights share one, of one factorization."""
+        distinct = list(dict.fromkeys(ridges))
+        many_labels = candidates.sets.sparse_mask and candidates.n_labels > MAX_DENSE_LABELS
+        if self.features is not None:
+            factors = self._factor_moments(distinct)
+            found = [PrimalRegressor(self.features, each, candidates) for each in factors]
+        else:
+            regressor: Any = ManyLabelRegressor if many_labels else DualRegressor
+            found = [regressor(each, candidates) for each in self._factor_matrix(distinct)]
+        return [found[distinct.index(ridge)] for ridge in ridges]
+
+    def _factor_moments(self, ridges: list[float]) -> list[PrimalRidge]:
+        rows = self._rows
+        moments = rows.once(("moments", *self._key), Moments.of, self.features, rows.row_weights)
+        return [
+            rows.once(
+                ("factor", *self._key, ridge),
+                PrimalRidge,
+                *(moments, ridge, rows.backend.factorize),
+            )
+            for ridge in ridges
+        ]
+
+    def _factor_matrix(self, ridges: list[float]) -> list[KernelRidge]:
+        """A factorization for each weight, or one if there is no memory for more."""
+        found: list[KernelRidge] = []
+        for ridge in ridges:
+            is_last = self._may_overwrite and not self._rows.are_shared and ridge == ridges[-1]
+            try:
+                found.append(self._factor(ridge, overwrite=is_last))
+            except Exception as error:
+                if not is_out_of_memory(error) or not (found or self._may_overwrite):
+                    raise
+                break
+        if not found:  # nothing was overwritten yet
+            self._rows.drop_results()
+            found.append(self._factor(ridges[0], overwrite=True))
+        return found + [found[0].with_ridge(ridge) for ridge in ridges[len(found) :]]
+
+    def _factor(self, ridge: float, *, overwrite: bool) -> KernelRidge:
+        rows = self._rows
+        how = self.matrix, ridge, overwrite, rows.row_weights, rows.backend.factorize
+        return rows.once(("factor", *self._key, ridge), KernelRidge, *how)
+
+
+def _features(X: Matrix, n_landmarks: int, *how: Any) -> tuple[LandmarkFeatures, Array]:
+    """Map from rows to low-rank features, and the features of the training rows."""
+    low_rank = landmark_features(X, n_landmarks, *how)
+    return low_rank, low_rank.transform(X)
+
+
+class _Results:
+    """Results by key. Those used least recently are dropped above a number of bytes."""
+
+    def __init__(self, keeps: bool) -> None:
+        self.keeps = keeps
+        self._kept: OrderedDict[Any, tuple[Any, int]] = OrderedDict()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Results, (self.keeps,)  # without results: another process computes its own
+
+    @property
+    def are_unused(self) -> bool:
+        """Whether there are no results, and none will be kept."""
+        return not self.keeps and not self._kept
+
+    def clear(self) -> None:
+        """Remove all results."""
+        self._kept.clear()
+
+    def get(self, key: tuple[Any, ...], function: Callable[..., T], *inputs: Any) -> T:
+        """Result of ``function(*inputs)``, computed at most once for each key."""
+        if self.are_unused:
+            return function(*inputs)
+        try:
+            known = self._kept.pop(key, None)
+        except TypeError:  # not hashable: equal parameters cannot be recognized
+            return function(*inputs)
+        if known is None:
+            if not self.keeps:
+                self.clear()  # the memory is needed for this result
+            value = self._compute(function, *inputs)
+            known = value, count_bytes(value)
+        if self.keeps:
+            self._kept[key] = known
+            self._drop_oldest()
+        return known[0]
+
+    def _compute(self, function: Callable[..., T], *inputs: Any) -> T:
+        try:
+            return function(*inputs)
+        except Exception as error:
+            if not is_out_of_memory(error) or not self._kept:
+                raise
+        self.clear()  # outside of the handler, in which the error refers to arrays
+        return function(*inputs)
+
+    def _drop_oldest(self) -> None:
+        sizes = [size for _, size in self._kept.values()]
+        limit, total = max(_MIN_BYTES, _MIN_RESULTS * max(sizes)), sum(sizes)
+        while total > limit:
+            total -= self._kept.popitem(last=False)[1][1]
+
+
+def count_bytes(value: Any, seen: set[int] | None = None) -> int:
+    """Bytes of the arrays in an object, in its attributes, and in sequences of such objects."""
+    seen = set() if seen is None else seen
+    skipped = (str, Real, type, FunctionType, ModuleType, _Results)
+    if id(value) in seen or isinstance(value, skipped):
+        return 0
+    seen.add(id(value))
+    if hasattr(value, "dtype") and hasattr(value, "shape") and not sparse.issparse(value):
+        size = int(np.prod(value.shape))
+        return size * int(getattr(value.dtype, "itemsize", 8))
+    parts = value if isinstance(value, (tuple, list)) else getattr(value, "__dict__", {}).values()
+    return sum(count_bytes(part, seen) for part in parts)
+
+
+_NO_KEY: list[Any] = []  # not hashable: results with this key are not kept
+
+
+def value_key(value: Any) -> Any:
+    """Key of a parameter: equal for clones, different after a change.
+
+    The key of a number, string or function is the value itself. Other objects are hashed by their
+    pickled content; results for objects that cannot be pickled are not kept.
+    """
+    if isinstance(value, (str, Real, FunctionType)):
+        return value
+    try:
+        return joblib.hash(value)
+    except (pickle.PicklingError, AttributeError, TypeError):
+        return _NO_KEY
+
+
+def seed_key(random_state: RandomState) -> Any:
+    """Key of a seed: only integers are reproducible."""
+    return int(random_state) if isinstance(random_state, Integral) else _NO_KEY
