@@ -14,13 +14,14 @@ from ambilearn._utils.data_frames import column_names
 from ambilearn._utils.label_array import listed_labels
 from ambilearn._utils.structure import check_structure
 from ambilearn._utils.text import pluralize
+from ambilearn._utils.types import Array, Matrix
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.validation import are_probabilities
 
 
 def candidates_from_top_k(
-    scores: Any, k: int, *, X: Any = None, classes: Collection[Any] | None = None
+    scores: Any, k: int, *, X: Matrix = None, classes: Collection[object] | None = None
 ) -> CandidateSets:
     r"""Candidate sets of the *k* most likely labels of a classifier.
 
@@ -101,7 +102,9 @@ def _largest(table: NDArray[np.float64], k: int) -> NDArray[np.bool_]:
     return mask
 
 
-def _classifier_scores(classifier: Any, X: Any, classes: Collection[Any] | None) -> tuple[Any, Any]:
+def _classifier_scores(
+    classifier: Any, X: Matrix, classes: Collection[object] | None
+) -> tuple[Any, Any]:
     name = type(classifier).__name__
     if X is None:
         raise ValueError(f"With a classifier ({name}), pass the rows to classify as X=.")
@@ -122,7 +125,7 @@ def _classifier_scores(classifier: Any, X: Any, classes: Collection[Any] | None)
 
 
 def candidates_from_prediction_sets(
-    prediction_sets: Any, probabilities: Any = None, *, classes: Collection[Any] | None = None
+    prediction_sets: Any, probabilities: Any = None, *, classes: Collection[object] | None = None
 ) -> CandidateSets:
     """Candidate sets from prediction sets, such as the conformal prediction sets of MAPIE.
 
@@ -184,7 +187,7 @@ def candidates_from_similarity(
     embeddings: Any,
     label_embeddings: Any,
     *,
-    classes: Collection[Any] | None = None,
+    classes: Collection[object] | None = None,
     mass: float = 0.9,
     temperature: float = 0.05,
 ) -> CandidateSets:
@@ -270,7 +273,7 @@ def _check_membership(table: NDArray[np.float64]) -> None:
         )
 
 
-def _one_level(sets: NDArray[Any]) -> NDArray[Any]:
+def _one_level(sets: Array) -> Array:
     if sets.shape[2] != 1:
         raise ValueError(
             f"prediction_sets has {sets.shape[2]} confidence levels, shape {sets.shape}: choose "
@@ -280,8 +283,8 @@ def _one_level(sets: NDArray[Any]) -> NDArray[Any]:
 
 
 def score_table(
-    scores: Any, classes: Collection[Any] | None, name: str = "scores"
-) -> tuple[NDArray[np.float64], list[Any]]:
+    scores: Any, classes: Collection[object] | None, name: str = "scores"
+) -> tuple[NDArray[np.float64], list[object]]:
     """Check a table of scores, and return it with its labels.
 
     ``scores``, of shape (n_rows, n_labels), has no NaN. The labels are ``classes``, or the columns
@@ -313,12 +316,12 @@ def score_table(
 
 
 def _labels_of_columns(
-    n_columns: int, columns: list[Any] | None, classes: Collection[Any] | None, name: str
-) -> list[Any]:
-    unnamed = list(range(n_columns))
+    n_columns: int, columns: list[object] | None, classes: Collection[object] | None, name: str
+) -> list[object]:
+    unnamed: list[object] = list(range(n_columns))
     if classes is None:
         return unnamed if columns is None else columns
-    labels: list[Any] = listed_labels(to_numpy(classes), "classes").tolist()
+    labels: list[object] = listed_labels(to_numpy(classes), "classes").tolist()
     if len(labels) != n_columns:
         raise ValueError(
             f"{name} has {n_columns} columns but there are {len(labels)} classes: pass one class "
@@ -332,6 +335,6 @@ def _labels_of_columns(
     return labels
 
 
-def _sets_of_mask(mask: NDArray[Any], classes: list[Any]) -> CandidateSets:
+def _sets_of_mask(mask: Array, classes: list[object]) -> CandidateSets:
     """Candidate sets of a dense mask, also if it has one column."""
     return replace(as_candidates(sparse.csr_array(mask), classes=classes), sparse_mask=False)

@@ -106,7 +106,9 @@ def to_label_studio(
     return tasks
 
 
-def _check_predictions(n_rows: int, labels: list[Any] | None, scores: list[float] | None) -> None:
+def _check_predictions(
+    n_rows: int, labels: list[object] | None, scores: list[float] | None
+) -> None:
     for name, values in (("labels", labels), ("scores", scores)):
         if values is not None and len(values) != n_rows:
             raise ValueError(

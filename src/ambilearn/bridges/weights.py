@@ -14,6 +14,7 @@ from ambilearn._utils.optional import requires_extra
 from ambilearn._utils.sklearn_compat import _num_samples
 from ambilearn._utils.structure import check_structure
 from ambilearn._utils.text import pluralize
+from ambilearn._utils.types import Array, Matrix
 from ambilearn.backend import index_rows
 from ambilearn.bridges.classifiers import score_table
 
@@ -23,11 +24,11 @@ if TYPE_CHECKING:
 
 def to_sample_weights(
     confidences: Any,
-    X: Any = None,
+    X: Matrix = None,
     *,
-    classes: Collection[Any] | None = None,
+    classes: Collection[object] | None = None,
     min_weight: float = 0.0,
-) -> tuple[Any, NDArray[Any], NDArray[np.float64]]:
+) -> tuple[Any, Array, NDArray[np.float64]]:
     r"""Rows, labels and weights for any classifier that takes ``sample_weight``.
 
     Row *i* is repeated for every label *j* with a positive confidence :math:`P_{ij}`, which becomes
@@ -89,7 +90,7 @@ def to_sample_weights(
 def soft_labels(
     confidences: Any,
     *,
-    classes: Collection[Any] | None = None,
+    classes: Collection[object] | None = None,
     min_weight: float = 0.0,
     wide: bool = False,
     rows: ArrayLike | None = None,
@@ -155,8 +156,8 @@ def soft_labels(
 
 
 def _weights(
-    confidences: Any, classes: Collection[Any] | None, min_weight: float
-) -> tuple[sparse.csr_array, list[Any]]:
+    confidences: Any, classes: Collection[object] | None, min_weight: float
+) -> tuple[sparse.csr_array, list[object]]:
     """Positive confidences of at least ``min_weight``, and the labels of the columns."""
     if not isinstance(min_weight, Real) or not 0 <= min_weight <= 1:
         raise ValueError(f"min_weight must be a number between 0 and 1, got {min_weight!r}.")
@@ -173,8 +174,8 @@ def _weights(
 
 
 def _confidence_table(
-    confidences: Any, classes: Collection[Any] | None
-) -> tuple[sparse.csr_array, list[Any]]:
+    confidences: Any, classes: Collection[object] | None
+) -> tuple[sparse.csr_array, list[object]]:
     """A copy of the confidences as a CSR matrix, and the labels of its columns."""
     if hasattr(confidences, "label_distributions_"):
         classes = confidences.classes_ if classes is None else classes

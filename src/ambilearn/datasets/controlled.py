@@ -16,6 +16,7 @@ from sklearn.utils import check_random_state
 
 from ambilearn._utils.blocks import row_blocks
 from ambilearn._utils.label_array import label_array
+from ambilearn._utils.types import Array, Matrix, RandomState
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.datasets.false_labels import (
     Sampler,
@@ -67,7 +68,7 @@ class CandidateStatistics:
     share_partial: float
     mean_size: float
     max_size: int
-    coupled_labels: NDArray[Any] | None
+    coupled_labels: Array | None
     coupled_share: float | None
     ambiguity_degree: float
     n_without_truth: int
@@ -82,12 +83,12 @@ def make_candidates(
     r: int = 1,
     epsilon: float | None = None,
     q: float | None = None,
-    X: Any = None,
+    X: Matrix = None,
     proba: ArrayLike | None = None,
     noise: str | None = None,
     eta: float | None = None,
-    classes: Collection[Any] | None = None,
-    random_state: int | np.random.RandomState | None = None,
+    classes: Collection[object] | None = None,
+    random_state: RandomState = None,
 ) -> tuple[CandidateSets, CandidateStatistics]:
     r"""Make candidate sets from true labels.
 
@@ -308,7 +309,7 @@ def _compute_statistics(
     )
 
 
-def _check_true_labels(y: ArrayLike, classes: Collection[Any] | None) -> CandidateSets:
+def _check_true_labels(y: ArrayLike, classes: Collection[object] | None) -> CandidateSets:
     """The true labels as sets of one label."""
     if isinstance(y, (list, tuple)) and not any(isinstance(row, list) for row in y):
         y = label_array(y)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from ambilearn._utils.types import Matrix
 from ambilearn.candidates import CandidateSets
 
 Sampler = Callable[[slice], NDArray[np.bool_]]
@@ -71,7 +72,7 @@ def flip_sampler(
 
 
 def confusion_probabilities(
-    truth: CandidateSets, X: Any, proba: ArrayLike | None, q: float, rng: np.random.Generator
+    truth: CandidateSets, X: Matrix, proba: ArrayLike | None, q: float, rng: np.random.Generator
 ) -> Callable[[slice], NDArray[np.floating]]:
     """Flip probabilities in proportion to the probabilities of a classifier."""
     if (X is None) == (proba is None):
@@ -104,7 +105,7 @@ def confusion_probabilities(
 
 
 def _out_of_fold_confidences(
-    X: Any, truth: CandidateSets, rng: np.random.Generator
+    X: Matrix, truth: CandidateSets, rng: np.random.Generator
 ) -> NDArray[np.float64]:
     """Out-of-fold probabilities of logistic regression."""
     from sklearn.linear_model import LogisticRegression

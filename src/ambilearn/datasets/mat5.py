@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from ambilearn._utils.types import Array
 from ambilearn.datasets.errors import InvalidFileError
 
 _DTYPES = {
@@ -153,7 +153,7 @@ def _describe(body: memoryview, order: str) -> _Variable:
     return _Variable(bytes(name).decode("latin-1"), mat_class, shape, at)
 
 
-def _read_dense(variable: _Variable, body: memoryview, order: str) -> NDArray[Any]:
+def _read_dense(variable: _Variable, body: memoryview, order: str) -> Array:
     name, mat_class, shape, _ = variable
     if mat_class != "numbers" or len(shape) != 2:
         raise _RejectedError(
@@ -186,7 +186,7 @@ def _read_sparse(variable: _Variable, body: memoryview, order: str) -> sparse.cs
     return sparse.csc_array((values, rows, starts), shape=variable.shape)
 
 
-def _read_numbers(kind: int, payload: memoryview, order: str) -> NDArray[Any]:
+def _read_numbers(kind: int, payload: memoryview, order: str) -> Array:
     dtype = np.dtype(order + _DTYPES[kind]) if kind in _DTYPES else None
     if dtype is None or len(payload) % dtype.itemsize:
         raise _DamagedError("an array of numbers has another type or a wrong length")

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from ambilearn._utils.blocks import row_blocks
+from ambilearn._utils.types import RandomState
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.candidates.sets import pair_rows
 
@@ -21,7 +22,7 @@ def add_noise(
     *,
     kind: str = "swap",
     eta: float,
-    random_state: int | np.random.RandomState | None = None,
+    random_state: RandomState = None,
 ) -> CandidateSets:
     r"""Remove the true label from some candidate sets.
 

@@ -1,11 +1,11 @@
 """The record that load_dataset returns."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ambilearn._utils.types import Array
 from ambilearn.candidates import CandidateSets
 
 
@@ -41,8 +41,8 @@ class Dataset:
 
     X: NDArray[np.float64]
     candidates: CandidateSets | None
-    y: NDArray[Any] | None
-    classes: NDArray[Any]
+    y: Array | None
+    classes: Array
     name: str
     description: str = ""
     license: str = ""

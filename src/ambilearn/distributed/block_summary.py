@@ -15,6 +15,7 @@ from ambilearn._utils.feature_types import check_feature_types
 from ambilearn._utils.joined_labels import warn_of_joined_labels
 from ambilearn._utils.sklearn_compat import _num_samples
 from ambilearn._utils.structure import canonical_rows, check_structure
+from ambilearn._utils.types import Array, Matrix
 from ambilearn.candidates import as_candidates
 from ambilearn.validation import check_magnitude
 
@@ -24,7 +25,7 @@ class BlockSummary(NamedTuple):
 
     n_rows: int
     width: int = 0
-    classes: NDArray[Any] | None = None
+    classes: Array | None = None
     mask: bool = False
     sparse: bool = False
     single: bool = False  # every row has one candidate
@@ -59,7 +60,7 @@ def as_rows(block: Any) -> Any:
     return canonical_rows(X) if sparse.issparse(X) else X
 
 
-def _check_finite(X: Any) -> None:
+def _check_finite(X: Matrix) -> None:
     wrong = np.flatnonzero(~np.isfinite(X.data if sparse.issparse(X) else X.ravel()))
     if not len(wrong):
         return
@@ -94,7 +95,7 @@ def summarize_sets(block: Any) -> BlockSummary:
     return BlockSummary(n_rows, len(sets.classes), sets.classes, mask, is_sparse, single)
 
 
-def as_mask(block: Any, classes: NDArray[Any]) -> sparse.csr_array:
+def as_mask(block: Any, classes: Array) -> sparse.csr_array:
     """Block of y as a boolean mask over all classes, or as a table of weights if it has weights."""
     if not _num_samples(block):
         return sparse.csr_array((0, len(classes)), dtype=bool)
@@ -129,7 +130,7 @@ def common_width(summaries: list[BlockSummary]) -> int:
     return widths[0]
 
 
-def all_classes(summaries: list[BlockSummary]) -> NDArray[Any]:
+def all_classes(summaries: list[BlockSummary]) -> Array:
     """Classes of all blocks, the same as in a local fit."""
     found = [block.classes for block in summaries if block.classes is not None]
     summaries = [block for block in summaries if block.classes is not None]

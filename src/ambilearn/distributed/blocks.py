@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import gen_batches
 
+from ambilearn._utils.types import Matrix
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.distributed.block_summary import (
     BlockSummary,
@@ -68,7 +69,7 @@ class RowBlocks:
         Whether y is a sparse mask.
     """
 
-    def __init__(self, X: Any, y: Any, sample_weight: Any | None = None) -> None:
+    def __init__(self, X: Matrix, y: Any, sample_weight: Any | None = None) -> None:
         if y is None:
             as_candidates(y)  # raises an error with the accepted forms of y
         row_weights = None

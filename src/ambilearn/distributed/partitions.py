@@ -19,6 +19,7 @@ from sklearn.metrics import pairwise_distances, pairwise_distances_argmin
 from sklearn.utils import check_random_state
 
 from ambilearn._utils.kmeans import kmeans_centers
+from ambilearn._utils.types import Matrix, RandomState
 from ambilearn.backend.host.neighbors import unit_rows
 from ambilearn.distributed.blocks import (
     RowBlocks,
@@ -51,7 +52,7 @@ class LocalityCells:
     centers : ndarray of shape (n_cells, d)
     """
 
-    def __init__(self, sample: Any, n_cells: int, random_state: Any = None) -> None:
+    def __init__(self, sample: Any, n_cells: int, random_state: RandomState = None) -> None:
         random = check_random_state(random_state)
         Z = unit_rows(sample)
         n_cells = max(1, min(n_cells, Z.shape[0] // 2))
@@ -66,11 +67,11 @@ class LocalityCells:
             others = np.delete(self.centers, largest, axis=0)
             self.centers = np.concatenate([others, halves])
 
-    def assign(self, X: Any) -> NDArray[np.intp]:
+    def assign(self, X: Matrix) -> NDArray[np.intp]:
         """Cell of every row of X, an array or sparse matrix of shape (n, d)."""
         return self._nearest(unit_rows(X))
 
-    def _nearest(self, Z: Any) -> NDArray[np.intp]:
+    def _nearest(self, Z: Matrix) -> NDArray[np.intp]:
         nearest: NDArray[np.intp] = pairwise_distances_argmin(Z, self.centers)
         return nearest
 
@@ -98,7 +99,7 @@ class LocalityCells:
 class PartitionRows:
     """Rows with their candidate sets, ascending row numbers, and optional weights."""
 
-    X: Any
+    X: Matrix
     mask: sparse.csr_array
     numbers: NDArray[np.intp]
     weights: NDArray[np.float64] | None = None
@@ -128,7 +129,7 @@ class Partitioning(NamedTuple):
 
 
 def partition_rows(
-    data: RowBlocks, n_partitions: int, n_neighbors: int, random_state: Any
+    data: RowBlocks, n_partitions: int, n_neighbors: int, random_state: RandomState
 ) -> Partitioning:
     """Move every row to the partition of its neighbors.
 
@@ -152,7 +153,7 @@ def partition_rows(
 
 
 def _choose_owners(
-    data: RowBlocks, n_partitions: int, n_neighbors: int, random_state: Any
+    data: RowBlocks, n_partitions: int, n_neighbors: int, random_state: RandomState
 ) -> tuple[list[Delayed], NDArray[np.intp]]:
     """Partition of every row of every block, and number of rows of each block per partition."""
     n, sizes = data.shape[0], np.diff(data.starts)
@@ -211,12 +212,12 @@ def _exchange(
     return [Delayed(key, graph, layer=joined) for key in tasks]
 
 
-def _assign(X: Any, cells: LocalityCells) -> NDArray[np.intp]:
+def _assign(X: Matrix, cells: LocalityCells) -> NDArray[np.intp]:
     return cells.assign(X) if X.shape[0] else np.empty(0, dtype=np.intp)
 
 
 def _number(
-    X: Any, mask: Any, start: int, weights: Any, owners: NDArray[np.intp]
+    X: Matrix, mask: Any, start: int, weights: Any, owners: NDArray[np.intp]
 ) -> tuple[PartitionRows, Any]:
     return PartitionRows(X, mask, start + np.arange(X.shape[0]), weights), owners
 

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from ambilearn._utils.fit_state import forget_fit, unfitted_on_error
 from ambilearn._utils.outer_loop import OuterLoop
 from ambilearn._utils.sklearn_compat import Interval
+from ambilearn._utils.types import Matrix, RandomState
 from ambilearn.distributed import rounds
 from ambilearn.distributed.blocks import RowBlocks, persist_now
 from ambilearn.distributed.partitions import partition_rows, restore_blocks
@@ -148,7 +149,7 @@ class DistributedPLCL(PLCL):
         n_partitions: int | None = None,
         max_iter: int = 100,
         tol: float = 1e-3,
-        random_state: Any = None,
+        random_state: RandomState = None,
         verbose: int = 0,
     ) -> None:
         super().__init__(
@@ -173,7 +174,7 @@ class DistributedPLCL(PLCL):
         )
         self.n_partitions = n_partitions
 
-    def fit(self, X: Any, y: Any, sample_weight: Any | None = None) -> Self:
+    def fit(self, X: Matrix, y: Any, sample_weight: Any | None = None) -> Self:
         """Learn a classifier from candidate sets.
 
         Parameters
@@ -291,7 +292,7 @@ class DistributedPLCL(PLCL):
         else:
             self.dual_coef_, self.X_fit_ = low_rank.whitening @ fit.coef, low_rank.landmarks
 
-    def _set_feature_names(self, X: Any, n_features: int) -> None:
+    def _set_feature_names(self, X: Matrix, n_features: int) -> None:
         self.n_features_in_ = n_features
         names = list(getattr(X, "columns", ()))
         if names and all(isinstance(name, str) for name in names):
@@ -314,27 +315,27 @@ class DistributedPLCL(PLCL):
                 setattr(local, name, value)
         return local
 
-    def decision_function(self, X: Any) -> Any:
+    def decision_function(self, X: Matrix) -> Any:
         """Score of every label, as :meth:`PLCL.decision_function`; lazy for Dask collections."""
         two = len(getattr(self, "classes_", ())) == 2
         return self._blockwise("decision_function", X, vector=two)
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Matrix) -> Any:
         """Most likely label of every row, as :meth:`PLCL.predict`; lazy for Dask collections."""
         return self._blockwise("predict", X, vector=True)
 
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X: Matrix) -> Any:
         """Confidence of every label, as :meth:`PLCL.predict_proba`; lazy for Dask collections."""
         return self._blockwise("predict_proba", X, vector=False)
 
-    def _blockwise(self, method: str, X: Any, vector: bool) -> Any:
+    def _blockwise(self, method: str, X: Matrix, vector: bool) -> Any:
         model = self.to_local()
         if not dask.is_dask_collection(X):
             return getattr(model, method)(X)
         empty = self.classes_[:0] if method == "predict" else np.empty(0)
         return predict_blocks(model, method, X, empty if vector else empty[:, None])
 
-    def score(self, X: Any, y: Any, sample_weight: Any | None = None) -> float:
+    def score(self, X: Matrix, y: Any, sample_weight: Any | None = None) -> float:
         """Fraction of rows with a correct predicted label, as :meth:`PLCL.score`.
 
         Parameters

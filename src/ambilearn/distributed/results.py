@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
+from ambilearn._utils.types import Array, Matrix
 from ambilearn.backend import HOST
 from ambilearn.candidates import CandidateSets
 from ambilearn.distributed.blocks import RowBlocks, delayed_blocks, persist_now
+from ambilearn.methods.plcl import PLCL
 
 
-def predict_blocks(model: Any, method: str, X: Any, meta: NDArray[Any]) -> da.Array:
+def predict_blocks(model: PLCL, method: str, X: Matrix, meta: Array) -> da.Array:
     """Apply a method of a fitted local model to every block of rows, lazily.
 
     ``meta`` is an empty result with the dtype and number of dimensions of the results.
@@ -28,7 +30,7 @@ def predict_blocks(model: Any, method: str, X: Any, meta: NDArray[Any]) -> da.Ar
         # Feature names are checked once here; the blocks have none.
         validate_data(model, X._meta, reset=False, skip_check_array=True)
         X = X.to_dask_array()
-    vars(model).pop("feature_names_in_", None)
+    model.__dict__.pop("feature_names_in_", None)
     if X.shape[1] != model.n_features_in_:
         raise ValueError(
             f"X has {X.shape[1]} features, but the model was fitted with {model.n_features_in_}."
@@ -40,13 +42,13 @@ def predict_blocks(model: Any, method: str, X: Any, meta: NDArray[Any]) -> da.Ar
     return predicted
 
 
-def _apply(block: Any, model: Any, method: str) -> NDArray[Any]:
+def _apply(block: Any, model: PLCL, method: str) -> Array:
     rows = block if block.shape[0] else np.zeros((1, block.shape[1]))  # methods require a row
-    predicted: NDArray[Any] = getattr(model, method)(rows)
+    predicted: Array = getattr(model, method)(rows)
     return predicted[: block.shape[0]]
 
 
-def score_blocks(model: Any, X: Any, y: Any, sample_weight: Any | None = None) -> float:
+def score_blocks(model: PLCL, X: Matrix, y: Any, sample_weight: Any | None = None) -> float:
     """Weighted mean of the scores of a local model on the blocks, the same in all arguments."""
     collections = [X, y] if sample_weight is None else [X, y, sample_weight]
     blocks = [delayed_blocks(collection) for collection in collections]
@@ -65,7 +67,7 @@ def score_blocks(model: Any, X: Any, y: Any, sample_weight: Any | None = None) -
     return float(right / weight)
 
 
-def _score(model: Any, X: Any, y: Any, weights: Any | None = None) -> tuple[float, float]:
+def _score(model: PLCL, X: Matrix, y: Any, weights: Any | None = None) -> tuple[float, float]:
     if not X.shape[0]:
         return 0.0, 0.0
     weight = float(X.shape[0] if weights is None else np.sum(weights))
@@ -121,7 +123,7 @@ def _dense(matrix: sparse.csr_array, off_support: float) -> NDArray[np.float64]:
     return HOST.support(sets).scatter(matrix.data, off_support)
 
 
-def _best(P: sparse.csr_array, classes: NDArray[Any]) -> NDArray[Any]:
+def _best(P: sparse.csr_array, classes: Array) -> Array:
     if not P.shape[0]:
         return classes[:0]
     sets = CandidateSets(classes, P.indptr, P.indices)

@@ -15,6 +15,7 @@ from dask.delayed import Delayed
 from dask.sizeof import sizeof
 from numpy.typing import NDArray
 
+from ambilearn._utils.types import Array, Matrix
 from ambilearn.backend import HOST, HostSupport
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.distributed.blocks import attribute_bytes
@@ -35,7 +36,7 @@ class Partition:
 
     numbers: NDArray[np.intp]
     candidates: HostSupport
-    features: Any
+    features: Matrix
     neighborhoods: Neighborhoods | None
 
 
@@ -53,7 +54,7 @@ class State:
 
 def build(
     rows: PartitionRows,
-    classes: NDArray[Any],
+    classes: Array,
     features: LandmarkFeatures | None,
     n_neighbors: int | None,
     neighbors: Any,

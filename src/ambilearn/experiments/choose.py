@@ -9,14 +9,13 @@ The points are the same in all runs.
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from ambilearn._utils.text import shorten_repr
 from ambilearn.experiments.scores import score_by_truth
 from ambilearn.experiments.splits import Split
-from ambilearn.experiments.task import Result, Task
+from ambilearn.experiments.task import Content, Result, Task
 from ambilearn.selection import CandidateSearchCV, draw_points, fit_points, include_current
 
 SEARCHES = ("random", "halving", "grid")
@@ -27,7 +26,7 @@ CHOSEN_BY = "accuracy"  # of an oracle, on the test rows
 _SCORING = {"approximated": "approximated_accuracy", "covering": "covering_rate"}
 
 
-def parse_search(text: str, scoring: str = SCORINGS[0]) -> dict[str, Any]:
+def parse_search(text: str, scoring: str = SCORINGS[0]) -> Content:
     """Parse ``random:N``, ``halving:N`` or ``grid`` to the ``search`` of a task.
 
     ``scoring`` is the metric of the label-free choice: covering rate or approximated accuracy.
@@ -52,7 +51,7 @@ def parse_search(text: str, scoring: str = SCORINGS[0]) -> dict[str, Any]:
     return {"kind": kind, "points": int(number), "scoring": scoring}
 
 
-def choose(task: Task, split: Split) -> tuple[dict[str, Any], dict[str, Any]]:
+def choose(task: Task, split: Split) -> tuple[Content, Content]:
     """Parameters of the grid for one split, and a summary of the search.
 
     The summary has the number of ``points`` and ``fits``, and the best ``score``.
@@ -73,7 +72,7 @@ def choose(task: Task, split: Split) -> tuple[dict[str, Any], dict[str, Any]]:
     return found.best_params_, account
 
 
-def try_points(task: Task, split: Split) -> tuple[dict[str, float], dict[str, Any]]:
+def try_points(task: Task, split: Split) -> tuple[dict[str, float], Content]:
     """Score every point of the search of a task, including the current parameters.
 
     Returns the scores of the first point with the best test accuracy, and details: the parameters

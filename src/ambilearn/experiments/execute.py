@@ -8,13 +8,12 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from time import perf_counter
-from typing import Any
 
 from threadpoolctl import threadpool_limits
 
 from ambilearn.experiments.scores import score_model
 from ambilearn.experiments.splits import make_split
-from ambilearn.experiments.task import Result, Task
+from ambilearn.experiments.task import Content, Result, Task
 
 _PACKAGES = ("ambilearn", "numpy", "scipy", "scikit-learn", "joblib")
 
@@ -42,14 +41,14 @@ def execute(task: Task, data_home: str | None = None) -> Result:
     )
 
 
-def _fit_and_measure(task: Task, data_home: str | None) -> tuple[dict[str, float], dict[str, Any]]:
+def _fit_and_measure(task: Task, data_home: str | None) -> tuple[dict[str, float], Content]:
     split = make_split(task, data_home)
     if task.select == "oracle":
         from ambilearn.experiments.choose import try_points
 
         return try_points(task, split)
     model = task.estimator()
-    details: dict[str, Any] = {}
+    details: Content = {}
     if task.select == "label-free":
         from ambilearn.experiments.choose import choose
 
@@ -65,7 +64,7 @@ def _fit_and_measure(task: Task, data_home: str | None) -> tuple[dict[str, float
 
 
 @cache
-def environment() -> dict[str, Any]:
+def environment() -> Content:
     """Versions of Python and packages, commit of this code, and host."""
     return {
         "python": platform.python_version(),

@@ -12,12 +12,13 @@ from ambilearn.experiments.results import Case, ExperimentResults, Line
 from ambilearn.experiments.spec import SYMBOLS
 from ambilearn.experiments.stats import Ranking, summarize
 from ambilearn.experiments.tables import compute_ranking
+from ambilearn.experiments.task import Content
 
 # Okabe and Ito's colors for color-blind readers, from dark to light, a gray, and four of Tol's.
 _COLORS = ["#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#999999"]
 _COLORS += ["#882255", "#332288", "#999933", "#661100"]
 _MARKERS = ["o", "s", "^", "D", "v", "P", "X", "*", "<", "p", ">", "h"]
-_DASHES: list[Any] = [
+_DASHES: list[object] = [
     "-",
     "--",
     "-.",
@@ -90,7 +91,7 @@ def _panels(n_rows: int, n_columns: int, width: float, height: float, **options:
     return figure, figure.subplots(n_rows, n_columns, squeeze=False, **options)
 
 
-def _style(i: int) -> dict[str, Any]:
+def _style(i: int) -> Content:
     n = len(_COLORS)
     return {
         "color": _COLORS[i % n],
@@ -103,7 +104,7 @@ def _style(i: int) -> dict[str, Any]:
     }
 
 
-def curves(experiment: ExperimentResults, show: dict[str, Any]) -> Any:
+def curves(experiment: ExperimentResults, show: Content) -> Any:
     """Mean of each method against the varied value: a row per group, a column per data set."""
     settings = experiment.spec.settings or []
     groups = list(dict.fromkeys(setting.group for setting in settings))
@@ -131,7 +132,7 @@ def curves(experiment: ExperimentResults, show: dict[str, Any]) -> Any:
     return figure
 
 
-def _add_legend(figure: Any, handles: list[Any], labels: list[str]) -> None:
+def _add_legend(figure: Any, handles: list[object], labels: list[str]) -> None:
     """Add a legend above the panels, in as few rows as the width of the figure allows."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
@@ -144,7 +145,7 @@ def _add_legend(figure: Any, handles: list[Any], labels: list[str]) -> None:
         legend.remove()
 
 
-def sensitivity(experiment: ExperimentResults, show: dict[str, Any]) -> Any:
+def sensitivity(experiment: ExperimentResults, show: Content) -> Any:
     """Mean and deviation of the first method against one parameter: a panel per parameter."""
     parameters = list(dict.fromkeys(m.sweep[0] for m in experiment.spec.methods if m.sweep))
     swept = [
@@ -174,7 +175,7 @@ def sensitivity(experiment: ExperimentResults, show: dict[str, Any]) -> Any:
     return figure
 
 
-def convergence(experiment: ExperimentResults, show: dict[str, Any]) -> Any:
+def convergence(experiment: ExperimentResults, show: Content) -> Any:
     """Relative excess of the objective over its last value, per run: a panel per data set.
 
     The scale is logarithmic because the first iteration makes most of the progress.
@@ -197,7 +198,7 @@ def convergence(experiment: ExperimentResults, show: dict[str, Any]) -> Any:
     return figure
 
 
-def critical_difference(experiment: ExperimentResults, show: dict[str, Any]) -> Any:
+def critical_difference(experiment: ExperimentResults, show: Content) -> Any:
     """Average ranks on an axis; bars connect methods that do not differ significantly."""
     ranking = compute_ranking(experiment, show)
     return None if ranking is None else _rank_line(ranking)

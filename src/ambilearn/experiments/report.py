@@ -13,6 +13,7 @@ from ambilearn.experiments.figures import build_figures
 from ambilearn.experiments.results import ExperimentResults
 from ambilearn.experiments.store import Store
 from ambilearn.experiments.tables import UNMEASURED, Table, build_tables, compare_with_best
+from ambilearn.experiments.task import Content, default_params
 from ambilearn.experiments.verify import checks
 
 
@@ -37,7 +38,7 @@ def render_report(experiments: Sequence[ExperimentResults], store: Store) -> str
     )
 
 
-def _section(experiment: ExperimentResults) -> dict[str, Any]:
+def _section(experiment: ExperimentResults) -> Content:
     spec = experiment.spec
     results = [
         result
@@ -81,7 +82,7 @@ def _section(experiment: ExperimentResults) -> dict[str, Any]:
     }
 
 
-def _tables(experiment: ExperimentResults) -> list[dict[str, Any]]:
+def _tables(experiment: ExperimentResults) -> list[Content]:
     shows = {show["name"]: show for show in experiment.spec.shows}
     return [
         _table(table, compare_with_best(experiment, shows[table.name]))
@@ -91,7 +92,7 @@ def _tables(experiment: ExperimentResults) -> list[dict[str, Any]]:
     ]
 
 
-def _table(table: Table, best: dict[tuple[str, str], str]) -> dict[str, Any]:
+def _table(table: Table, best: dict[tuple[str, str], str]) -> Content:
     """Cells with the published number and the difference, and marks of the best of each column."""
     rows = [[{"text": text} for text in row] for row in table.rows]
     notes = table.notes
@@ -110,7 +111,7 @@ def _table(table: Table, best: dict[tuple[str, str], str]) -> dict[str, Any]:
     return {"title": table.title, "header": table.header, "rows": rows, "notes": notes}
 
 
-def _compare_with_published(record: dict[str, Any]) -> dict[str, str]:
+def _compare_with_published(record: Content) -> dict[str, str]:
     """Published number below a measured cell, and the deviation."""
     if "published_mean" not in record:
         return {}
@@ -124,8 +125,6 @@ def _compare_with_published(record: dict[str, Any]) -> dict[str, str]:
 
 
 def _params(estimator: str, params: Any) -> str:
-    from ambilearn.experiments.task import default_params
-
     return ", ".join(f"{k}={v}" for k, v in (default_params(estimator) | dict(params)).items())
 
 
@@ -137,7 +136,7 @@ def _scaling(name: str) -> str:
     }[name]
 
 
-def _environment_text(content: dict[str, Any], n_results: int) -> str:
+def _environment_text(content: Content, n_results: int) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in content["versions"].items())
     return (
         f"{n_results} results on {content['host']} ({content['machine']}), "

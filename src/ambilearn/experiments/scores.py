@@ -3,8 +3,10 @@
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.metrics import accuracy_score
 
+from ambilearn._utils.types import Matrix
 from ambilearn.backend import HOST
 from ambilearn.experiments.splits import Split
 from ambilearn.metrics import approximated_accuracy, covering_rate, tolerance_accuracy
@@ -12,7 +14,7 @@ from ambilearn.metrics import approximated_accuracy, covering_rate, tolerance_ac
 TOLERANCES = (3, 5)
 
 
-def score_model(model: Any, split: Split) -> dict[str, float]:
+def score_model(model: BaseEstimator, split: Split) -> dict[str, float]:
     """Scores of a fitted method on its split.
 
     Those of :func:`score_by_truth`, and ``training.covering`` and ``training.approximated`` on the
@@ -27,7 +29,7 @@ def score_model(model: Any, split: Split) -> dict[str, float]:
     }
 
 
-def score_by_truth(model: Any, split: Split) -> dict[str, float]:
+def score_by_truth(model: BaseEstimator, split: Split) -> dict[str, float]:
     """Scores that need the true labels.
 
     ``accuracy`` on the test rows; ``transductive.…`` on the training rows in three readings: the
@@ -54,7 +56,7 @@ def score_by_truth(model: Any, split: Split) -> dict[str, float]:
     return scores
 
 
-def train_outputs(model: Any, X: Any) -> Any:
+def train_outputs(model: BaseEstimator, X: Matrix) -> Any:
     """Outputs of the classifier on its own training rows, shape (n, l).
 
     For methods without ``train_output_``, the result of ``decision_function``.

@@ -6,11 +6,10 @@ from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from ambilearn.experiments.choose import DEFAULT_SEARCH, parse_search
 from ambilearn.experiments.spec_form import check_form
-from ambilearn.experiments.task import SELECTIONS, Task, check_params, derive_seed
+from ambilearn.experiments.task import SELECTIONS, Content, Task, check_params, derive_seed
 from ambilearn.registry import find_method
 
 # The paper's experiments, in its order.
@@ -31,12 +30,12 @@ class Variant:
 
     label: str
     estimator: str
-    params: Mapping[str, Any] = field(default_factory=dict)
+    params: Content = field(default_factory=dict)
     sweep: tuple[str, float] | None = None
-    own_grid: Mapping[str, Sequence[Any]] | None = None
+    own_grid: Mapping[str, Sequence[object]] | None = None
 
     @property
-    def grid(self) -> Mapping[str, Sequence[Any]]:
+    def grid(self) -> Mapping[str, Sequence[object]]:
         """Grid of the parameters that are not fixed; empty for a sensitivity study."""
         if self.own_grid is not None:
             return self.own_grid
@@ -52,7 +51,7 @@ class Setting:
     title: str
     vary: str
     value: float
-    options: Mapping[str, Any]
+    options: Content
 
     @property
     def label(self) -> str:
@@ -91,9 +90,9 @@ class Spec:
     methods: list[Variant]
     settings: list[Setting] | None
     runs: int
-    protocol: Mapping[str, Any]
-    shows: list[dict[str, Any]]
-    quick: Mapping[str, Any] = field(default_factory=dict)
+    protocol: Content
+    shows: list[Content]
+    quick: Content = field(default_factory=dict)
 
     def quick_version(self) -> "Spec":
         """Smaller version of the experiment, defined in ``[quick]`` of its file."""
@@ -108,7 +107,7 @@ class Spec:
         setting: Setting | None,
         run: int,
         select: str = "fixed",
-        search: Mapping[str, Any] | None = None,
+        search: Content | None = None,
     ) -> Task:
         """Task of one run of one cell; without a grid, the parameters are fixed."""
         if select not in SELECTIONS:
@@ -128,9 +127,7 @@ class Spec:
         drawn = {"grid": method.grid, "seed": derive_seed("search", method.grid)}
         return task.to(select=select, search={**search, **drawn})
 
-    def tasks(
-        self, select: str = "fixed", search: Mapping[str, Any] | None = None
-    ) -> Iterator[Task]:
+    def tasks(self, select: str = "fixed", search: Content | None = None) -> Iterator[Task]:
         """All tasks, ordered by run, data set, setting and method."""
         settings: Sequence[Setting | None] = self.settings or [None]
         for run in range(self.runs):
@@ -189,7 +186,7 @@ def parse_spec(name: str, text: str) -> Spec:
     return spec
 
 
-def _methods(content: dict[str, Any]) -> list[Variant]:
+def _methods(content: Content) -> list[Variant]:
     methods = []
     for entry in content["methods"]:
         if isinstance(entry, str):  # a method with its defaults; its label is the name in the file
@@ -207,7 +204,7 @@ def _methods(content: dict[str, Any]) -> list[Variant]:
     return methods
 
 
-def _settings(content: dict[str, Any]) -> list[Setting] | None:
+def _settings(content: Content) -> list[Setting] | None:
     if "candidates" not in content:
         return None
     settings = []

@@ -6,7 +6,7 @@ from itertools import product
 from typing import Any
 
 from ambilearn._utils.plain_content import check_content
-from ambilearn.experiments.task import READINGS
+from ambilearn.experiments.task import READINGS, Content
 
 MAX_RUNS = 10_000  # limit of random splits; the paper has ten, and a typo must not fill the disk
 
@@ -60,7 +60,7 @@ _NEEDS: dict[str, tuple[str, ...]] = {
 }
 
 
-def check_form(content: dict[str, Any]) -> None:
+def check_form(content: Content) -> None:
     """Raise if the content of an experiment file is not valid.
 
     Raises
@@ -82,7 +82,7 @@ def check_form(content: dict[str, Any]) -> None:
         _check_show(show, f"show[{i}]")
 
 
-def _check_show(show: dict[str, Any], where: str) -> None:
+def _check_show(show: Content, where: str) -> None:
     _check_choice(show["kind"], _NEEDS, f"{where}.kind")
     needs = _NEEDS[show["kind"]]
     if show["kind"] in ("table", "readings") and "columns" not in show:

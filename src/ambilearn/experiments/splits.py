@@ -2,12 +2,13 @@
 
 import json
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.preprocessing import StandardScaler
 
+from ambilearn._utils.types import Array
 from ambilearn.candidates import CandidateSets
 from ambilearn.datasets import Dataset, load_dataset, make_candidates
 from ambilearn.experiments.task import Task, derive_seed
@@ -18,9 +19,9 @@ class Split(NamedTuple):
 
     X_train: NDArray[np.float64]
     candidates: CandidateSets
-    y_train: NDArray[Any]
+    y_train: Array
     X_test: NDArray[np.float64]
-    y_test: NDArray[Any]
+    y_test: Array
 
 
 def make_split(task: Task, data_home: str | None = None) -> Split:

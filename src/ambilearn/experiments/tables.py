@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ambilearn.experiments.published import printed_metric, published_cells, published_counts
 from ambilearn.experiments.results import Case, ExperimentResults, Line, oracle_notes
 from ambilearn.experiments.stats import compare, holm, rank, summarize
+from ambilearn.experiments.task import Content
 
 MARKS = {1: "●", 0: "", -1: "○"}
 UNMEASURED = "not measured"
@@ -24,7 +25,7 @@ class Table:
     title: str
     header: list[str]
     rows: list[list[str]]
-    records: list[dict[str, Any]]
+    records: list[Content]
     notes: list[str] = field(default_factory=list)
 
 
@@ -40,9 +41,7 @@ def build_tables(experiment: ExperimentResults) -> list[Table]:
     return [builders[show["kind"]](experiment, show) for show in shows]
 
 
-def table_columns(
-    experiment: ExperimentResults, show: dict[str, Any]
-) -> list[tuple[str, Case, str]]:
+def table_columns(experiment: ExperimentResults, show: Content) -> list[tuple[str, Case, str]]:
     """Title, case and metric of each column: the listed columns, or one per case."""
     if "columns" in show:
         return [(c["title"], Case(c["data"]), c["metric"]) for c in show["columns"]]
@@ -54,7 +53,7 @@ def table_columns(
     return [(c.data if one_each else c.label, c, show["metric"]) for c in cases]
 
 
-def accuracy_table(experiment: ExperimentResults, show: dict[str, Any]) -> Table:
+def accuracy_table(experiment: ExperimentResults, show: Content) -> Table:
     """Mean ± std of every line, with significance marks against the first line.
 
     ``select`` of the table is the selection of the first method and of the others; without it,
@@ -69,7 +68,7 @@ def accuracy_table(experiment: ExperimentResults, show: dict[str, Any]) -> Table
     records = []
     for line in lines:
         for title, case, metric in columns:
-            record: dict[str, Any] = {"line": line.label, "method": line.method.label}
+            record: Content = {"line": line.label, "method": line.method.label}
             record |= {"select": line.select, "column": title, "data": case.data, "metric": metric}
             record |= _cell(experiment, lines[0], line, case, metric)
             printed = published.get((line.method.label, case.data, printed_metric(metric)))
@@ -92,9 +91,7 @@ def accuracy_table(experiment: ExperimentResults, show: dict[str, Any]) -> Table
     return Table(show["name"], show["title"], header, rows, records, notes)
 
 
-def compare_with_best(
-    experiment: ExperimentResults, show: dict[str, Any]
-) -> dict[tuple[str, str], str]:
+def compare_with_best(experiment: ExperimentResults, show: Content) -> dict[tuple[str, str], str]:
     """Cells of an accuracy table by line and column, compared with the best one of the column.
 
     ``"best"`` has the largest mean; ``"equal"`` is not significantly worse than it (paired t-test).
@@ -123,7 +120,7 @@ def compare_with_best(
 
 def _cell(
     experiment: ExperimentResults, reference: Line, line: Line, case: Case, metric: str
-) -> dict[str, Any]:
+) -> Content:
     values = experiment.values(line, case, metric)
     if not len(values):
         return {"mean": None, "std": None, "runs": 0, "mark": "", "p": float("nan")}
@@ -135,7 +132,7 @@ def _cell(
     return cell
 
 
-def _cell_text(record: dict[str, Any]) -> str:
+def _cell_text(record: Content) -> str:
     if record["mean"] is None:
         return UNMEASURED
     mark = record["mark"]
@@ -149,7 +146,7 @@ def plus_minus(mean: float, std: float) -> str:
     return f"{mean:.3f} ± {std:.3f}" if np.isfinite(std) else f"{mean:.3f}"
 
 
-def win_tie_loss_table(experiment: ExperimentResults, show: dict[str, Any]) -> Table:
+def win_tie_loss_table(experiment: ExperimentResults, show: Content) -> Table:
     """Counts of significantly better, equal and worse results of the first method, by group."""
     published = published_counts(show["published"]) if "published" in show else {}
     settings = experiment.spec.settings or []
@@ -166,7 +163,7 @@ def win_tie_loss_table(experiment: ExperimentResults, show: dict[str, Any]) -> T
             total = total + counts
             printed = published.get((line.label, group))
             row.append(_counts_text(counts))
-            record: dict[str, Any] = {"method": line.label, "group": group}
+            record: Content = {"method": line.label, "group": group}
             record |= dict(zip(("win", "tie", "loss"), counts.tolist(), strict=True))
             if printed:
                 row[-1] += f" [{'/'.join(map(str, printed))}]"
@@ -186,7 +183,7 @@ def win_tie_loss_table(experiment: ExperimentResults, show: dict[str, Any]) -> T
     return Table(show["name"], show["title"], header, rows, records, notes)
 
 
-def readings_table(experiment: ExperimentResults, show: dict[str, Any]) -> Table:
+def readings_table(experiment: ExperimentResults, show: Content) -> Table:
     """Wins, ties and losses of the first method, by how parameters are chosen.
 
     ``readings`` of the table are its columns: each has a ``title`` and a ``select``, the selection
@@ -272,7 +269,7 @@ def _share_text(part: int, whole: int) -> str:
     return f"{part} of {whole} ({part / whole:.0%})" if whole else UNMEASURED
 
 
-def rank_table(experiment: ExperimentResults, show: dict[str, Any]) -> Table:
+def rank_table(experiment: ExperimentResults, show: Content) -> Table:
     """Average rank of every method over the cases with results of all methods."""
     ranking = compute_ranking(experiment, show)
     title, header = show["title"], ["method", "average rank", "significantly behind the best"]
@@ -294,7 +291,7 @@ def rank_table(experiment: ExperimentResults, show: dict[str, Any]) -> Table:
     return Table(show["name"], title, header, rows, records, [note])
 
 
-def compute_ranking(experiment: ExperimentResults, show: dict[str, Any]) -> Any:
+def compute_ranking(experiment: ExperimentResults, show: Content) -> Any:
     """Ranking of the lines with fixed parameters; None without enough results."""
     lines = [
         line

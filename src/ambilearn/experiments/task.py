@@ -2,12 +2,15 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache, cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 from ambilearn.registry import find_method
+
+# Plain content, as in JSON and TOML.
+Content: TypeAlias = dict[str, Any]
 
 SELECTIONS = ("fixed", "label-free", "oracle")
 
@@ -57,16 +60,16 @@ class Task:
     data: str
     method: str
     run: int
-    params: Mapping[str, Any] = field(default_factory=dict)
-    candidates: Mapping[str, Any] | None = None
+    params: Content = field(default_factory=dict)
+    candidates: Content | None = None
     scaling: str = "all"
     test_share: float = 0.5
     rows: int | None = None
     select: str = "fixed"
-    search: Mapping[str, Any] = field(default_factory=dict)
+    search: Content = field(default_factory=dict)
 
     @cached_property
-    def definition(self) -> dict[str, Any]:
+    def definition(self) -> Content:
         """Everything that determines the result, with *all* parameters of the method.
 
         Defaults are included, so that old results are not reused when a default changes.
@@ -100,7 +103,7 @@ def check_params(method: str, names: Iterable[str]) -> None:
 
 
 @cache
-def default_params(name: str) -> dict[str, Any]:
+def default_params(name: str) -> Content:
     """Default parameters of a method as plain content."""
     params = find_method(name).load()().get_params(deep=False)
     return {key: _plain(value) for key, value in params.items() if key not in _SILENT}
@@ -132,10 +135,10 @@ class Result:
     """
 
     key: str
-    task: dict[str, Any]
+    task: Content
     status: str
     scores: dict[str, float] = field(default_factory=dict)
-    details: dict[str, Any] = field(default_factory=dict)
+    details: Content = field(default_factory=dict)
     error: str = ""
     seconds: float = 0.0
 
