@@ -9,7 +9,9 @@ First record which test runs which line, then draw mutants and run the tests of 
 Each line of the result is one mutant: what was changed, how many tests run this line, and which
 test failed. The tests are those that mirror the changed file first, then the others, until one
 fails. ``--same-as`` repeats the mutants of an earlier result, for instance after a change of the
-tests: the test that failed then runs first, the others only if it no longer fails.
+tests: the test that failed then runs first, the others only if it no longer fails. If the source
+has changed, a mutant is the same change of the same line in a function of the same name; its
+outcome is "gone" if there is none.
 
 All work happens in a copy of the project. Needs Unix, coverage and pytest-cov (``make install``
 and the extra ``dev``).
@@ -72,17 +74,21 @@ def _text(node: ast.expr) -> str:
     return f"({ast.unparse(node)})"
 
 
-def _places(node: ast.AST, inside: bool = False) -> Iterator[ast.AST]:
-    """Nodes of function bodies, without annotations, defaults, messages and docstrings."""
+def _places(node: ast.AST, within: str = "") -> Iterator[tuple[str, ast.AST]]:
+    """Nodes of function bodies, without annotations, defaults, messages and docstrings.
+
+    Each with the name of its function.
+    """
     if isinstance(node, (ast.Raise, ast.JoinedStr, ast.Assert)):
         return
-    if inside:
-        yield node
-    function = isinstance(node, (ast.FunctionDef, ast.Lambda))
+    if within:
+        yield within, node
+    if isinstance(node, (ast.FunctionDef, ast.Lambda)):
+        within = getattr(node, "name", within or "<lambda>")
     body = node.body if isinstance(node, ast.FunctionDef) else ast.iter_child_nodes(node)
     for child in body:
         if not isinstance(child, ast.arguments):
-            yield from _places(child, inside or function)
+            yield from _places(child, within)
 
 
 def all_mutants(root: Path) -> list[dict[str, Any]]:
@@ -92,9 +98,11 @@ def all_mutants(root: Path) -> list[dict[str, Any]]:
         if file.relative_to(root / SOURCE).parts[0] not in CORE:
             continue
         text = file.read_text(encoding="utf-8")
-        for node in _places(ast.parse(text)):
+        lines = text.splitlines()
+        for within, node in _places(ast.parse(text)):
             for new in changes(node):
                 mutant = {"file": file.relative_to(root).as_posix(), "line": node.lineno}
+                mutant |= {"within": within, "text": lines[node.lineno - 1].strip()}
                 mutant |= {"column": node.col_offset, "last_line": node.end_lineno}
                 old = ast.get_source_segment(text, node)
                 found.append(mutant | {"end": node.end_col_offset, "old": old, "new": new})
@@ -109,6 +117,13 @@ def mutate(text: str, mutant: dict[str, Any]) -> str:
     end = lines[last][mutant["end"] :]
     lines[first : last + 1] = [start + mutant["new"].encode() + end]
     return b"".join(lines).decode()
+
+
+def find_again(mutant: dict[str, Any], mutants: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """The same change of the same line in a function of the same name, if possible in its file."""
+    keys = ("within", "text", "old", "new")
+    same = [other for other in mutants if all(other[key] == mutant[key] for key in keys)]
+    return min(same, key=lambda other: other["file"] != mutant["file"], default=None)
 
 
 def covering_tests(coverage: Any, mutant: dict[str, Any]) -> list[str]:
@@ -201,17 +216,20 @@ def run(root: Path, options: argparse.Namespace) -> None:
     red = set(json.loads((RECORD / "red.json").read_text()))
     coverage = CoverageData(str(RECORD / "coverage.sqlite"))
     coverage.read()
+    present = all_mutants(root)
     if options.same_as:
         mutants = [json.loads(line) for line in options.same_as.read_text().splitlines()]
     else:
-        mutants = all_mutants(root)
-        mutants = random.Random(options.seed).sample(mutants, options.number)
+        mutants = random.Random(options.seed).sample(present, options.number)
     n_done = len(options.result.read_text().splitlines()) if options.result.exists() else 0
     for mutant in mutants[n_done:]:
-        tests = covering_tests(coverage, mutant)
-        tests = [test for test in tests if test not in red]
-        killer = mutant.get("killed_by")
-        outcome = try_mutant(root, mutant, tests, killer)
+        found = find_again(mutant, present)
+        if found is None:
+            outcome = mutant | {"outcome": "gone", "killed_by": None}
+        else:
+            tests = covering_tests(coverage, found)
+            tests = [test for test in tests if test not in red]
+            outcome = try_mutant(root, found, tests, mutant.get("killed_by"))
         with options.result.open("a", encoding="utf-8") as file:
             file.write(json.dumps(outcome) + "\n")
         keys = ("outcome", "file", "line", "old", "new", "killed_by")

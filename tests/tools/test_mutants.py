@@ -4,7 +4,7 @@ import ast
 import sys
 
 import pytest
-from mutants import all_mutants, changes, covering_tests, mutate, try_mutant
+from mutants import all_mutants, changes, covering_tests, find_again, mutate, try_mutant
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the tool forks as Unix does")
 
@@ -85,6 +85,16 @@ def test_mutants_are_in_function_bodies_but_not_in_messages(project):
 def test_only_the_place_of_the_mutant_changes(project):
     mutant = all_mutants(project)[1]
     assert mutate(SOURCE, mutant) == SOURCE.replace("n >= 0", "(n > 0)")
+
+
+def test_a_mutant_is_found_again_after_a_change_of_the_source(project):
+    before = all_mutants(project)
+    file = project / "src" / "ambilearn" / "base.py"
+    file.write_text(SOURCE.replace("LIMIT = 3\n", "").replace("n / total", "n * total"))
+    after = all_mutants(project)
+    line = before[1]["line"] - 1
+    assert find_again(before[1], after) == before[1] | {"line": line, "last_line": line}
+    assert find_again(before[-1], after) is None
 
 
 def test_tests_of_the_mirrored_file_come_first():
