@@ -49,7 +49,7 @@ def crowd_options(name, skills):
     folder = data_folder() / "crowd"
     columns = ["--item", "item", "--annotator", "annotator", "--answer", "label"]
     rows = ["--features-from", str(folder / f"{name}-train.csv"), "--exclude", "truth"]
-    judged = "--skills" if skills else "--no-skills"
+    judged = "--weight-annotators" if skills else "--no-weight-annotators"
     return [str(folder / f"{name}-answers.csv"), *columns, *rows, judged]
 
 

@@ -56,7 +56,7 @@ def main(folder: Path, n_rows: int = 400, run_options: tuple[str, ...] = ()) -> 
     began = perf_counter()
     print("Step 1 of 4: make an ambiguous table.\n")
     table = make_table(folder, n_rows)
-    columns = (table, "--candidates", "digit", "--label", "truth", "--exclude", "image")
+    columns = (table, "--candidates", "digit", "--truth", "truth", "--exclude", "image")
     experiment = ("demo", "--quick", "--store", folder / "results.sqlite")
     page, report = folder / "review.html", folder / "report.html"
 

@@ -86,7 +86,7 @@ DATA = {
         lambda: read_candidate_table(
             pd.DataFrame({"x": [1, 2], "c": ["a", "b"], "t": [["a", "b"], "b"]}),
             candidates="c",
-            label="t",
+            truth="t",
         ),
         "row 0: expected one label",
         "Leave the cell empty",

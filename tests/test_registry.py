@@ -185,7 +185,7 @@ print(METHODS["clpl"].load() is CLPL)
 @pytest.mark.slow
 def test_a_new_method_is_on_the_command_line_and_its_models_are_saved_and_loaded(run_with_clpl):
     assert "clpl" in run_with_clpl("fit", "--help")
-    options = ("--candidates", "names", "--method", "clpl", "--select", "--out", "its.model")
+    options = ("--candidates", "names", "--method", "clpl", "--tune", "--out", "its.model")
     run_with_clpl("fit", "table.csv", *options)
     labeled = run_with_clpl("predict", "its.model", "table.csv", "--out", "-")
     assert labeled.splitlines()[1].startswith("0,anna,anna,")

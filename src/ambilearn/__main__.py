@@ -16,8 +16,8 @@ def _run() -> None:
 
     try:
         with requires_extra("cli", purpose="The command line"):
+            from ambilearn.cli.console import prepare_streams
             from ambilearn.cli.main import main as run
-            from ambilearn.cli.streams import prepare_streams
     except ImportError as error:
         sys.exit(str(error))
     prepare_streams()

@@ -60,7 +60,7 @@ class Method:
 
     @property
     def tuning_grid(self) -> Mapping[str, Sequence[Any]]:
-        """Values of its parameters that ``--select`` tries."""
+        """Values of its parameters that ``--tune`` tries."""
         return self.load()._tuning_grid
 
     @property

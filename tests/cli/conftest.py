@@ -137,7 +137,7 @@ def measured(spec, run):
 @pytest.fixture
 def table(people_csv):
     """The table of people, read as the commands read it."""
-    return read_candidate_table(people_csv, candidates="names", label="truth")
+    return read_candidate_table(people_csv, candidates="names", truth="truth")
 
 
 @pytest.fixture

@@ -49,7 +49,7 @@ def test_page_and_its_labels_are_the_same_as_the_column(cleaned):
     status, output = run("cleaned.csv", *options, "--exclude", "truth")
     assert status == 0
     assert "wrote audit.html: 60 rows of 400, drawn at random" in output
-    command = "ambilearn audit cleaned.csv --rows 60 --seed 7 --candidates names --corrections"
+    command = "ambilearn audit cleaned.csv --rows 60 --seed 7 --candidates names --checked"
     assert f"{command} cleaned-audit.csv --out audited.csv" in output
     with open("audit.html", encoding="utf-8") as file:
         [data] = re.findall(
@@ -62,7 +62,7 @@ def test_page_and_its_labels_are_the_same_as_the_column(cleaned):
     lines = [f'{row},"anna|bob",{cleaned["truth"][row]}' for row in rows]
     with open("cleaned-audit.csv", "w", encoding="utf-8") as file:
         file.write("\n".join(["row,candidates,label", *lines]))
-    by_page = run("cleaned.csv", *options, "--corrections", "cleaned-audit.csv", "--out", "a.csv")
+    by_page = run("cleaned.csv", *options, "--checked", "cleaned-audit.csv", "--out", "a.csv")
     by_column = run("cleaned.csv", *options, "--truth", "truth", "--out", "b.csv")
     assert by_page[0] == by_column[0] == 0
     assert by_page[1].replace("a.csv", "b.csv") == by_column[1]
@@ -75,11 +75,11 @@ def test_without_candidates_the_labels_tell_whether_the_files_belong_together(cl
         numbers = json.loads(re.findall(r'"numbers":(\[[^\]]*\])', file.read())[0])
     with open("l.csv", "w", encoding="utf-8") as file:
         file.write("\n".join(["row,candidates,label", *(f"{row},anna,cleo" for row in numbers)]))
-    status, output = run("cleaned.csv", "--rows", 20, "--corrections", "l.csv")
+    status, output = run("cleaned.csv", "--rows", 20, "--checked", "l.csv")
     assert status == 0
     assert "0.0% of the labels are correct" in output
     cleaned.assign(label="eve").to_csv("other.csv", index=False)
-    status, output = run("other.csv", "--rows", 20, "--corrections", "l.csv")
+    status, output = run("other.csv", "--rows", 20, "--checked", "l.csv")
     assert status == 1
     assert "were made for another table" in output
 
@@ -97,13 +97,13 @@ def test_drawn_rows_without_a_label_are_named(cleaned):
 def test_labels_of_rows_that_were_not_drawn(cleaned):
     with open("l.csv", "w", encoding="utf-8") as file:
         file.write("\n".join(["row,candidates,label", *(f"{row},anna,anna" for row in range(400))]))
-    status, output = run("cleaned.csv", "--rows", 20, "--corrections", "l.csv")
+    status, output = run("cleaned.csv", "--rows", 20, "--checked", "l.csv")
     assert status == 0
     assert "380 of 400 true labels are not used, because their rows were not drawn" in output
     assert "not used" not in run("cleaned.csv", "--rows", 20, "--truth", "truth")[1]
     with open("l.csv", "w", encoding="utf-8") as file:
         file.write("row,candidates,label\n3,anna,anna\n")
-    status, output = run("cleaned.csv", "--rows", 20, "--corrections", "l.csv")
+    status, output = run("cleaned.csv", "--rows", 20, "--checked", "l.csv")
     assert status == 1
     assert "are correct" not in output
 
@@ -152,9 +152,9 @@ def test_diagram(cleaned, ending):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--truth", "truth", "--corrections", "cleaned.csv"], "cannot be combined"),
+        (["--truth", "truth", "--checked", "cleaned.csv"], "cannot be combined"),
         (["--diagram", "d.png"], "--diagram needs true labels"),
-        (["--out", "out.csv"], "without --corrections or --truth a page is written"),
+        (["--out", "out.csv"], "without --checked or --truth a page is written"),
         (["--truth", "truth", "--diagram", "d.txt"], "d.txt: a diagram is written to .svg, .png"),
         (["--truth", "nobody"], "no column 'nobody'"),
         (["--score", "x"], "expected a score between 0 and 1, found '2'"),

@@ -230,7 +230,7 @@ def test_errors_become_one_line(error, capsys):
 
 
 def test_too_little_memory_gives_advice():
-    with pytest.raises(click.ClickException, match="Use --n-landmarks"), user_console():
+    with pytest.raises(click.ClickException, match="Use fewer landmarks"), user_console():
         raise MemoryError
 
 

@@ -72,10 +72,10 @@ def limited(process, tmp_path):
 @pytest.mark.parametrize(
     "line",
     [
-        "clean people.csv --candidates names --method plknn --no-doubt --out o.csv",
-        "clean people.csv --candidates names --method plknn --no-doubt --out o.parquet",
+        "clean people.csv --candidates names --method plknn --fast --out o.csv",
+        "clean people.csv --candidates names --method plknn --fast --out o.parquet",
         "fit people.csv --candidates names --method plknn --out people.model",
-        "review people.csv --candidates names --method plknn --no-doubt --out review.html",
+        "review people.csv --candidates names --method plknn --fast --out review.html",
     ],
 )
 def test_a_file_that_may_not_grow_leaves_nothing_behind(limited, tmp_path, line):

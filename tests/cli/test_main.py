@@ -95,68 +95,44 @@ def test_numbers_with_hundreds_of_digits_are_rejected(run, tmp_path, arguments, 
 
 
 def test_commands_are_listed_in_the_order_of_use(run):
-    out = run("--help")[1]
-    lines = out.partition("Your own table:\n")[2].splitlines()
-    names = [line.split()[0] for line in lines if line.startswith("  ")]
-    assert names == [
-        "clean", "review", "audit", "fit", "predict", "data", "paper",
-    ]  # fmt: skip
-    assert "..." not in out.partition("Your own table:\n")[2]  # no sentence is cut
-    out = run("data", "--help")[1].partition("Commands:\n")[2]
-    assert [line.split()[0] for line in out.splitlines()] == ["list", "fetch", "check"]
-    out = run("paper", "--help")[1].partition("Commands:\n")[2]
-    names = [line.split()[0] for line in out.splitlines()]
-    assert names == ["run", "tables", "figures", "report", "verify"]
+    def listed(*group):
+        out = run(*group, "--help")[1].partition("Commands:\n")[2]
+        assert "..." not in out  # no sentence is cut
+        return [line.split()[0] for line in out.splitlines()]
+
+    assert listed() == ["clean", "review", "audit", "fit", "predict", "data", "paper"]
+    assert listed("data") == ["list", "fetch", "check"]
+    assert listed("paper") == ["run", "tables", "figures", "report", "verify"]
 
 
-@pytest.mark.parametrize(
-    ("command", "titles"),
-    [
-        (
-            "clean",
-            [
-                "Candidate labels",
-                "Features",
-                "Reading the table",
-                "Answers of annotators",
-                "Images",
-                "Learning",
-                "Output",
-            ],
-        ),
-        (
-            "fit",
-            [
-                "Candidate labels",
-                "Features",
-                "Reading the table",
-                "Answers of annotators",
-                "Images",
-                "Learning",
-                "Output",
-            ],
-        ),
-        (
-            "review",
-            [
-                "Candidate labels",
-                "Features",
-                "Reading the table",
-                "Answers of annotators",
-                "Learning",
-                "Images",
-                "Output",
-                "Server",
-            ],
-        ),
-        ("predict", ["Reading the table", "Images", "Work", "Output"]),
-        ("audit", ["True labels", "Columns", "Reading the table", "Output"]),
-    ],
-)
-def test_options_are_listed_in_sections(run, command, titles):
-    out = run(command, "--help")[1]
-    assert re.findall(r"^(\S.*):$", out, re.MULTILINE) == [*titles, "Other"]
-    assert re.findall(r"^ +(-\S+)", out.partition("Other:")[2], re.MULTILINE) == ["-h,"]
+def leaves(group, *names):
+    """All commands, with the words that call them."""
+    for name, command in group.commands.items():
+        if isinstance(command, click.Group):
+            yield from leaves(command, *names, name)
+        else:
+            yield (*names, name)
+
+
+@pytest.mark.parametrize("command", leaves(main), ids=" ".join)
+def test_help_fits_on_one_screen(run, command):
+    lines = run.succeeds(*command, "--help")[0].splitlines()
+    assert len(lines) <= 45
+    assert max(map(len, lines)) <= 80
+
+
+@pytest.mark.parametrize("command", ["clean", "review", "audit", "fit", "predict"])
+def test_help_all_has_every_option_in_sections(run, command):
+    short, whole = (run.succeeds(command, option)[0] for option in ("--help", "--help-all"))
+    options = [o for o in main.commands[command].params if isinstance(o, click.Option)]
+    assert all(option.opts[0] in whole for option in options)
+    named = set(re.findall(r"^  (--[\w-]+)", short, flags=re.M))
+    assert {"--help-all"} < named < set(re.findall(r"^  (--[\w-]+)", whole, flags=re.M))
+    assert len(named) <= 18
+    titles = re.findall(r"^(\w.*):$", whole, flags=re.M)
+    assert titles[-1] == "Other"
+    assert len(titles) > 3
+    assert whole.index("Example: ambilearn") > whole.index("--help-all")
 
 
 def test_help_needs_no_library_of_numbers():

@@ -171,7 +171,7 @@ def test_the_corrections_are_never_overwritten(rejected, people, people_csv, com
     corrections = Path(f"mine.{ending}")
     corrections.write_text(f"row,candidates,label\n0,{people['names'][0]},{people['truth'][0]}\n")
     out = way(corrections, Path(f"out.{ending}"))
-    rejected(command, people_csv, *CLEAN, "--corrections", corrections, "--out", out)
+    rejected(command, people_csv, *CLEAN, "--checked", corrections, "--out", out)
 
 
 @every_way
@@ -280,7 +280,7 @@ def test_standard_streams_are_files_like_others(process, people, arguments, stre
 
 @pytest.mark.slow
 def test_another_file_may_come_from_standard_input(process, people_csv):
-    arguments = ["clean", "-", *CLEAN, "--method", "plknn", "--no-doubt", "--out", "o.csv"]
+    arguments = ["clean", "-", *CLEAN, "--method", "plknn", "--fast", "--out", "o.csv"]
     assert process(*arguments, stdin=people_csv)[0] == 0
     assert Path("o.csv").read_bytes().startswith(b"id,")
 
@@ -289,10 +289,10 @@ def test_another_file_may_come_from_standard_input(process, people_csv):
 @pytest.mark.parametrize(
     ("command", "name", "begin"),
     [
-        (["clean", "people.csv", *CLEAN, "--no-doubt"], "out.csv", b"id,height"),
-        (["clean", "people.csv", *CLEAN, "--no-doubt"], "out.parquet", b"PAR1"),
+        (["clean", "people.csv", *CLEAN, "--fast"], "out.csv", b"id,height"),
+        (["clean", "people.csv", *CLEAN, "--fast"], "out.parquet", b"PAR1"),
         (["fit", "people.csv", *CLEAN], "out.model", b"PK"),
-        (["review", "people.csv", *CLEAN, "--no-doubt"], "out.html", b"<!doctype html>"),
+        (["review", "people.csv", *CLEAN, "--fast"], "out.html", b"<!doctype html>"),
     ],
 )
 def test_pipe_is_written_in_place(run, people_csv, command, name, begin):

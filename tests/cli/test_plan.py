@@ -6,7 +6,6 @@ import pytest
 from annotators import item_names, make_crowd
 
 from ambilearn import registry
-from ambilearn.cli.plan import method_parameters
 
 LONG = ["--item", "item", "--annotator", "annotator", "--answer", "label"]
 FEATURES = ["--features-from", "items.csv", "--method", "plknn"]
@@ -26,7 +25,7 @@ def crowd(private_machine):
 
 @pytest.mark.slow
 def test_clean_answers_in_long_form(run, crowd):
-    options = ["--label", "truth", "--out", "c.csv", "--annotators-out", "who.csv"]
+    options = ["--truth", "truth", "--out", "c.csv", "--annotators-out", "who.csv"]
     status, out, err = run("clean", "answers.csv", *LONG, *FEATURES, *options)
     assert (status, out) == (0, "")
     cleaned = pd.read_csv("c.csv")
@@ -67,19 +66,21 @@ def test_fit_answers_and_predict(run, crowd):
 
 @pytest.mark.slow
 def test_select_lets_the_answers_choose(run, crowd):
-    options = ["--exclude", "truth", "--select", "--out", "c.csv"]
+    options = ["--exclude", "truth", "--tune", "--out", "c.csv"]
     _, err = run.succeeds("clean", "answers.csv", *LONG, *FEATURES, *options)
     assert re.search(r"n_neighbors=\d+ chosen by the answers", err)
 
 
 def test_select_with_nothing_left_to_choose(run, crowd):
-    options = ["--exclude", "truth", "--select", "--set", "n_neighbors=3", "--out", "c.csv"]
+    options = ["--exclude", "truth", "--tune", "--set", "n_neighbors=3", "--out", "c.csv"]
     err = run.fails("clean", "answers.csv", *LONG, *FEATURES, *options)
     assert "nothing left to choose" in err
-    assert "--no-skills" in err
+    assert "--no-weight-annotators" in err
 
 
-@pytest.mark.parametrize("option", [["--no-skills"], ["--min-votes", 2, "--fallback", "union"]])
+@pytest.mark.parametrize(
+    "option", [["--no-weight-annotators"], ["--min-votes", 2, "--fallback", "union"]]
+)
 def test_without_skills_votes_have_equal_weights(run, crowd, option):
     options = ["--exclude", "truth", "--out", "c.csv", *option]
     _, err = run.succeeds("clean", "answers.csv", *LONG, *FEATURES, *options)
@@ -90,7 +91,7 @@ def test_items_without_answers_and_answers_without_items(run, crowd):
     answers = pd.read_csv("answers.csv")
     answers["item"] = answers["item"].replace("i000", "lost")
     answers.to_csv("answers.csv", index=False)
-    options = ["--exclude", "truth", "--no-skills", "--out", "c.csv"]
+    options = ["--exclude", "truth", "--no-weight-annotators", "--out", "c.csv"]
     _, err = run.succeeds("clean", "answers.csv", *LONG, *FEATURES, *options)
     assert "to 1 item without features left out: 'lost'" in err
     assert "1 item without answers (i000): every label is a candidate" in err
@@ -107,11 +108,11 @@ def test_rows_without_answers_in_the_wide_form(run, crowd):
         "-1",
         "--method",
         "plknn",
-        "--label",
+        "--truth",
         "truth",
     ]
     _, err = run.succeeds("clean", "wide.csv", *options, "--exclude", "item", "--out", "c.csv")
-    assert "2 rows without answers (11, 40): every label is a candidate" in " ".join(err.split())
+    assert "2 rows without labels (11, 40): every label is a candidate" in " ".join(err.split())
     cleaned = pd.read_csv("c.csv")
     assert (cleaned["label"] == crowd).mean() > 0.85
 
@@ -130,11 +131,18 @@ def test_long_answers_given_as_candidates_are_noticed(run, crowd):
         (["answers.csv", "--item", "item"], "also need --annotator, --answer, --features-from"),
         (["answers.csv", *LONG, *FEATURES, "--candidates", "label"], "Use one or the other"),
         (["answers.csv"], "Missing option '--candidates'"),
-        (["items.csv", "--candidates", "truth", "--skills"], "no annotators to judge"),
+        (["items.csv", "--candidates", "truth", "--weight-annotators"], "no annotators to judge"),
         (["wide.csv", "--candidates", "q*"], "no column matches 'q*'"),
         (
-            ["answers.csv", *LONG, *FEATURES, "--no-skills", "--annotators-out", "w.csv"],
-            "--annotators-out requires --skills",
+            [
+                "answers.csv",
+                *LONG,
+                *FEATURES,
+                "--no-weight-annotators",
+                "--annotators-out",
+                "w.csv",
+            ],
+            "--annotators-out requires --weight-annotators",
         ),
         (["answers.csv", *LONG, "--features-from", "nowhere.csv"], "nowhere.csv"),
         (
@@ -146,8 +154,8 @@ def test_long_answers_given_as_candidates_are_noticed(run, crowd):
             "answers.csv would overwrite an input file",
         ),
         (
-            ["answers.csv", *LONG, *FEATURES, "--skills", "--min-votes", 2],
-            "--skills and --min-votes cannot be combined",
+            ["answers.csv", *LONG, *FEATURES, "--weight-annotators", "--min-votes", 2],
+            "--weight-annotators and --min-votes cannot be combined",
         ),
         (
             ["answers.csv", *LONG, *FEATURES, "--exclude", "truth", "--annotators-out", "w.doc"],
@@ -164,7 +172,7 @@ def test_errors_are_explained(run, crowd, arguments, message):
 def test_words_may_be_labels_in_long_form_too(run, crowd):
     answers = pd.read_csv("answers.csv").replace({"label": {"cat": "NA"}})
     answers.to_csv("answers.csv", index=False)
-    options = ["--exclude", "truth", "--no-skills", "--na-is-label", "--out", "c.csv"]
+    options = ["--exclude", "truth", "--no-weight-annotators", "--na-is-label", "--out", "c.csv"]
     _, err = run.succeeds("clean", "answers.csv", *LONG, *FEATURES, *options)
     assert "3 labels" in err
 
@@ -173,21 +181,16 @@ def test_words_may_be_labels_in_long_form_too(run, crowd):
     ("arguments", "message"),
     [
         (["--annotators-out", "m.model"], "m.model would be written twice"),
-        (["--skills", "--min-votes", 1], "--skills and --min-votes cannot be combined"),
+        (
+            ["--weight-annotators", "--min-votes", 1],
+            "--weight-annotators and --min-votes cannot be combined",
+        ),
     ],
 )
 def test_fit_rejects_the_same_options(run, crowd, arguments, message):
     status, _, err = run("fit", "answers.csv", *LONG, *FEATURES, *arguments, "--out", "m.model")
     assert status != 0
     assert message in re.sub(r"\s+", " ", err)
-
-
-def test_landmarks_are_given_once():
-    assert method_parameters(("reg=1",), 7) == {"reg": 1, "n_landmarks": 7}
-    assert method_parameters(("reg=1", "n_landmarks=5"), None) == {"reg": 1, "n_landmarks": 5}
-    with pytest.raises(ValueError, match="'n_landmarks' is given twice: omit one"):
-        method_parameters(("reg=1", "n_landmarks=5"), 7)
-    assert method_parameters((), None) == {}
 
 
 IMAGES = ["--candidates", "names", "--image", "photo"]

@@ -22,19 +22,19 @@ def csv(text, **options):
 
 
 def test_accuracy_counts_rows_of_known_label_only(said):
-    table = csv("x,names,t\n1,a|b,a\n2,b,\n3,a,b\n", label="t")
+    table = csv("x,names,t\n1,a|b,a\n2,b,\n3,a,b\n", truth="t")
     assert said(describe_accuracy, table, np.array(["a", "b", "a"])) == (
         "50.0% of the 2 rows with a known label are right\n"
         "50.0% of them have a known label that is not a candidate (1 row); their chosen label is "
         "always wrong\n"
     )
     assert said(describe_accuracy, csv("x,names\n1,a\n2,b\n"), np.array(["a", "b"])) == ""
-    unknown = csv("x,names,t\n1,a,\n2,b,\n", label="t")
+    unknown = csv("x,names,t\n1,a,\n2,b,\n", truth="t")
     assert said(describe_accuracy, unknown, np.array(["a", "b"])) == ""
 
 
 def test_no_message_if_the_truth_is_always_a_candidate(said):
-    table = csv("x,names,t\n1,a|b,a\n2,b,b\n3,a,a\n", label="t")
+    table = csv("x,names,t\n1,a|b,a\n2,b,b\n3,a,a\n", truth="t")
     assert said(describe_accuracy, table, np.array(["a", "b", "a"])) == (
         "100.0% of the 3 rows with a known label are right\n"
     )
@@ -42,7 +42,7 @@ def test_no_message_if_the_truth_is_always_a_candidate(said):
 
 def test_the_model(said, table):
     assert said(describe_model, fit_table(table, "plknn"), {}) == ""
-    model = fit_table(table, "plknn", select=True)
+    model = fit_table(table, "plknn", tune=True)
     chosen, score = model.about["chosen"], model.about["selection score"]
     assert said(describe_model, model, {}) == (
         f"chosen without true labels: n_neighbors={chosen['n_neighbors']} "
@@ -78,7 +78,7 @@ def test_one_close_call_is_singular(said):
 def test_nothing_to_look_at(said):
     table = csv("x,names\n1,a\n2,a\n8,b\n9,b\n")
     nothing = "No row has several candidates\n"
-    cleaned = clean_table(table, "plknn", {"n_neighbors": 1}, doubt=False)
+    cleaned = clean_table(table, "plknn", {"n_neighbors": 1}, fast=True)
     assert said(describe_cleaned, cleaned) == nothing
     cleaned = clean_table(table, "plknn", {"n_neighbors": 1})
     assert said(describe_cleaned, cleaned) == nothing  # no row has a doubt above 0
@@ -102,9 +102,7 @@ def test_a_doubtful_row_is_shown_with_its_suggestion(said, people):
 def test_rows_that_a_person_settled_are_not_shown(said, people):
     lines = [f"{i},{text},zoe" for i, text in enumerate(people["names"])]
     corrections = io.StringIO("\n".join(["row,candidates,label", *lines]))
-    table = read_candidate_table(
-        people, candidates="names", exclude=["truth"], corrections=corrections
-    )
+    table = read_candidate_table(people, candidates="names", exclude=["truth"], checked=corrections)
     assert "Check these rows" not in said(describe_cleaned, clean_table(table))
 
 
@@ -114,9 +112,7 @@ def test_rows_that_a_person_settled_are_not_counted_as_doubtful(said, people):
     wrong = "anna" if people["truth"][row] != "anna" else "bob"
     people.loc[row, "names"] = wrong
     corrections = io.StringIO(f"row,candidates,label\n{row},{wrong},{wrong}\n")
-    table = read_candidate_table(
-        people, candidates="names", exclude=["truth"], corrections=corrections
-    )
+    table = read_candidate_table(people, candidates="names", exclude=["truth"], checked=corrections)
     assert "another label scores higher" not in said(describe_cleaned, clean_table(table))
 
 
@@ -135,8 +131,8 @@ def judged_votes(**options):
     rows = [f"{i % 2 * 5 + i / 20},{t},{t},{'ab'[i % 3 == 0]},{t}" for i, t in enumerate(truth)]
     rows[4], rows[9] = "0.2,,,,a", "5.45,a,a,a,b"
     text = "\n".join(["x,A,B,C,truth", *rows])
-    with pytest.warns(UserWarning, match=r"1 row without answers \(4\)"):
-        table = csv(text, candidates=["A", "B", "C"], label="truth", **options)
+    with pytest.warns(UserWarning, match=r"1 row without labels \(4\)"):
+        table = csv(text, candidates=["A", "B", "C"], truth="truth", **options)
     return judge_table(table, "plknn", {"n_neighbors": 3}).table
 
 
@@ -146,7 +142,7 @@ def test_answers_are_no_candidates_where_annotators_were_judged(said):
     text = said(describe_accuracy, cleaned.table, cleaned.choices.labels)
     assert "10.0% of them have a known label that is in no answer (2 rows)\n" in text
     text += said(describe_cleaned, cleaned)
-    several = (table.unjudged.sizes > 1).sum() - 1  # not of row 4
+    several = (table.given.sizes > 1).sum() - 1  # not of row 4
     left = (table.candidates.sizes > 1).sum()
     assert several > left
     assert f"\n{several} rows with several different answers\n{left} row" in text
@@ -157,7 +153,7 @@ def test_answers_are_no_candidates_where_annotators_were_judged(said):
 
 
 def test_a_row_without_answers_that_a_person_settled_has_its_label(said):
-    table = judged_votes(corrections=io.StringIO("row,candidates,label\n4,,a\n"))
+    table = judged_votes(checked=io.StringIO("row,candidates,label\n4,,a\n"))
     text = said(describe_accuracy, table, np.array(["a"] * 20))
     assert "5.0% of them have a known label that is in no answer (1 row)\n" in text
 

@@ -55,7 +55,7 @@ def test_page_has_the_confidences_of_clean(table, tmp_path):
     output = run(table, "--candidates", "names", "--exclude", "id", "--out", out)
     assert f"wrote {out}: 20 rows; open it in a browser" in output
     command = f"ambilearn clean {shlex.quote(str(table))} --candidates names --exclude id"
-    assert f"  {command} --corrections people-corrections.csv" in output
+    assert f"  {command} --checked people-corrections.csv" in output
     data = data_in(out)
     read = read_candidate_table(table, candidates="names", exclude=["id", "photo"])
     cleaned = clean_table(read)
@@ -113,7 +113,7 @@ def test_corrections_come_with_the_page(table, tmp_path):
     corrections = tmp_path / "c.csv"
     corrections.write_text("row,candidates,label\n1,anna|bob,dora\n2,anna|bob|cleo,bob\n")
     out = tmp_path / "review.html"
-    output = run(table, *QUICK, "--corrections", corrections, "--out", out)
+    output = run(table, *QUICK, "--checked", corrections, "--out", out)
     assert "2 rows corrected by a person" in output
     data = data_in(out)
     assert [row[5] for row in data["rows"][:4]] == [None, "dora", "bob", None]
@@ -127,7 +127,7 @@ def test_standard_input_and_another_method(table, tmp_path):
     options = ["--sep", " or ", "--method", "plknn", "--set", "n_neighbors=3", "--no-images"]
     output = run("-", "--candidates", "names", *options, "--out", out, input=content)
     command = "ambilearn clean - --candidates names --sep ' or ' --method plknn --set n_neighbors=3"
-    assert f"{command} --corrections" in output
+    assert f"{command} --checked" in output
     html = out.read_text(encoding="utf-8")
     assert "scores by PLKNN" in html
     assert data_in(out)["separator"] == " or "
@@ -167,14 +167,14 @@ def test_mistakes_end_in_a_message(table, tmp_path, monkeypatch, arguments, mess
 
 def test_missing_table_and_missing_corrections(table, tmp_path):
     assert "gone.csv" in run(tmp_path / "gone.csv", "--candidates", "names", ok=False)
-    output = run(table, "--candidates", "names", "--corrections", tmp_path / "c.csv", ok=False)
+    output = run(table, "--candidates", "names", "--checked", tmp_path / "c.csv", ok=False)
     assert "does not exist" in output
 
 
 def test_corrections_of_another_table_are_rejected(table, tmp_path):
     corrections = tmp_path / "c.csv"
     corrections.write_text("row,candidates,label\n1,x|y,x\n")
-    output = run(table, "--candidates", "names", "--corrections", corrections, ok=False)
+    output = run(table, "--candidates", "names", "--checked", corrections, ok=False)
     assert "made for another table" in " ".join(output.split())
 
 
@@ -185,7 +185,7 @@ def test_the_truth_is_reported_and_not_shown(table, tmp_path):
     with_truth = "\n".join(f"{line},{truth}" for line, truth in zip(lines, truths, strict=True))
     table.write_text(with_truth + "\n", encoding="utf-8")
     out = tmp_path / "r.html"
-    output = run(table, *QUICK, "--label", "truth", "--no-images", "--out", out)
+    output = run(table, *QUICK, "--truth", "truth", "--no-images", "--out", out)
     assert "of the 20 rows with a known label are right" in output
     assert "5.0% of them have a known label that is not a candidate (1 row)" in output
     assert "secret" not in out.read_text(encoding="utf-8")
@@ -200,12 +200,14 @@ def test_the_next_command_has_all_options_of_the_table(table, tmp_path):
     options = ["--candidates", "names", "--candidates", "second", "--sep", "/"]
     options += ["--min-votes", "2", "--fallback", "union", "--na-is-label"]
     options += ["--exclude", "i d", "--exclude", "photo", "--categorical", "size"]
-    options += ["--format", "csv", "--delimiter", "\\t", "--n-landmarks", "5", "--seed", "3"]
+    options += ["--format", "csv", "--delimiter", "\\t", "--seed", "3"]
+    options += ["--set", "n_landmarks=5"]
     output = run(path, *options, "--no-images", "--out", tmp_path / "r.html")
     command = next(line for line in output.splitlines() if line.startswith("  ambilearn clean"))
     words = shlex.split(command)
-    assert words[:-4] == ["ambilearn", "clean", str(path), *options]
-    assert words[-4::2] == ["--corrections", "--out"]
+    assert words[:3] == ["ambilearn", "clean", str(path)]
+    assert sorted(words[3:-4]) == sorted(options)
+    assert words[-4::2] == ["--checked", "--out"]
     words[-3] = str(tmp_path / "c.csv")
     (tmp_path / "c.csv").write_text("row,candidates,label\n")
     again = CliRunner().invoke(main, words[1:])
@@ -233,7 +235,7 @@ def test_codes_for_no_answer_are_named_as_for_clean(tmp_path):
     output = run(path, *options, "--no-answer", "-1", "--out", tmp_path / "r.html")
     assert "looks like 'no answer'" not in output
     assert data_in(tmp_path / "r.html")["classes"] == ["1", "2"]
-    assert "--no-answer -1 --method plknn --corrections" in output
+    assert "--no-answer -1 --method plknn --checked" in output
 
 
 @pytest.mark.parametrize("method", ["plstacking", "plcl"])
@@ -267,7 +269,7 @@ def votes(tmp_path):
     return path
 
 
-VOTES = ["--candidates", "[ar]?", "--no-answer", "-1", "--label", "truth", "--method", "plknn"]
+VOTES = ["--candidates", "[ar]?", "--no-answer", "-1", "--truth", "truth", "--method", "plknn"]
 
 
 def invoke_clean(*arguments):
@@ -316,10 +318,10 @@ def test_labels_of_judged_answers_can_be_corrected(votes, tmp_path):
     data = data_in(page)
     lines = [f"{i},{data['rows'][i][1]},dodo" for i in range(3)]
     corrections.write_text("\n".join(["row,candidates,label", *lines]) + "\n")
-    again = run(votes, *VOTES, "--corrections", corrections, "--out", page)
+    again = run(votes, *VOTES, "--checked", corrections, "--out", page)
     assert "3 rows corrected by a person" in again
     assert [row[5] for row in data_in(page)["rows"][:4]] == ["dodo", "dodo", "dodo", None]
-    invoke_clean(votes, *VOTES, "--corrections", corrections, "--out", tmp_path / "cleaned.csv")
+    invoke_clean(votes, *VOTES, "--checked", corrections, "--out", tmp_path / "cleaned.csv")
     assert pd.read_csv(tmp_path / "cleaned.csv")["label"].to_list()[:3] == ["dodo"] * 3
 
 
@@ -331,7 +333,7 @@ def test_a_row_without_answers_can_be_settled(votes, tmp_path):
     run(votes, *VOTES, "--out", page)
     assert data_in(page)["rows"][4][1] == ""
     corrections.write_text("row,candidates,label\n4,,emu\n")
-    run(votes, *VOTES, "--corrections", corrections, "--out", page)
+    run(votes, *VOTES, "--checked", corrections, "--out", page)
     data = data_in(page)
     _, _, labels, shares, _, decision, *_ = data["rows"][4]
     assert (data["classes"][labels[0]], shares[0], decision) == ("emu", 1, "emu")
@@ -339,11 +341,13 @@ def test_a_row_without_answers_can_be_settled(votes, tmp_path):
 
 
 def test_annotators_have_equal_weights_without_skills(votes, tmp_path):
-    output = run(votes, *VOTES, "--no-skills", "--out", tmp_path / "review.html")
+    output = run(votes, *VOTES, "--no-weight-annotators", "--out", tmp_path / "review.html")
     assert "judged" not in output
-    assert "--no-answer -1 --method plknn --no-skills --corrections" in " ".join(output.split())
-    output = run(votes, *VOTES, "--skills", "--min-votes", 2, ok=False)
-    assert "--skills and --min-votes cannot be combined" in " ".join(output.split())
+    assert "--no-answer -1 --no-weight-annotators --method plknn --checked" in " ".join(
+        output.split()
+    )
+    output = run(votes, *VOTES, "--weight-annotators", "--min-votes", 2, ok=False)
+    assert "--weight-annotators and --min-votes cannot be combined" in " ".join(output.split())
 
 
 def test_answers_in_long_form(tmp_path):
@@ -366,7 +370,7 @@ def test_the_review_page_shows_given_labels_and_suggestions(wrong_labels, tmp_pa
     assert "labels changed" in err
     assert "candidate" not in err
     words = " ".join(err.split())
-    assert "ambilearn clean said.csv --given-label said --exclude truth --corrections" in words
+    assert "ambilearn clean said.csv --given-label said --exclude truth --checked" in words
     page = data_in(tmp_path / "page.html")
     names, cleaned = page["classes"], pd.read_csv("cleaned.csv", keep_default_na=False)
     for row, cells in zip(page["rows"], cleaned.itertuples(), strict=True):

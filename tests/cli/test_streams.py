@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from people import make_people
 
-from ambilearn.cli.streams import standard_input, standard_output
+from ambilearn.cli.console import standard_input, standard_output
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs a POSIX shell")
 full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs the device /dev/full")
 
-CLEAN = "clean people.csv --candidates names --method plknn --no-doubt"
+CLEAN = "clean people.csv --candidates names --method plknn --fast"
 
 
 @pytest.fixture
@@ -121,7 +121,7 @@ def test_closed_streams_are_named_in_this_process_too(monkeypatch):
 
 PREPARED = """
 import os, sys
-from ambilearn.cli.streams import prepare_streams
+from ambilearn.cli.console import prepare_streams
 prepare_streams()
 with open(sys.argv[1], "w") as file:
     number = file.fileno()

@@ -28,11 +28,11 @@ def test_the_table(said, table):
 
 
 def test_a_truth_among_the_features_is_noticed(said, people):
-    table = read_candidate_table(people, candidates="names")
+    table = read_candidate_table(people, candidates="names", categorical=["truth"])
     text = said(describe_table, table)
     assert text.count("holds labels and is a feature") == 1
     assert "'truth' holds labels" in text
-    assert "--label" in text
+    assert "--truth" in text
 
 
 def test_one_of_each(said):
@@ -60,7 +60,7 @@ def test_many_columns_are_counted(said):
 
 def test_corrections(said):
     corrections = io.StringIO("row,candidates,label\n0,a|b,zoe\n1,b,b\n")
-    text = said(describe_table, csv("x,names\n1,a|b\n2,b\n3,a\n", corrections=corrections))
+    text = said(describe_table, csv("x,names\n1,a|b\n2,b\n3,a\n", checked=corrections))
     assert "2 rows corrected by a person" in text
     assert "labels that occur only in the corrections: zoe" in text
 
@@ -129,9 +129,9 @@ def test_several_ids_share_a_line(said):
 
 
 def test_a_truth_that_is_never_a_candidate_is_perhaps_no_truth(said):
-    table = csv("x,names,t\n1,a|b,A\n2,b,B\n3,a,A\n", label="t")
+    table = csv("x,names,t\n1,a|b,A\n2,b,B\n3,a,A\n", truth="t")
     assert "column 't' is among the candidates of its row" in said(describe_table, table)
-    table = csv("x,A,B,t\n1,a,b,A\n2,b,b,B\n3,a,a,A\n", candidates=["A", "B"], label="t")
+    table = csv("x,A,B,t\n1,a,b,A\n2,b,b,B\n3,a,a,A\n", candidates=["A", "B"], truth="t")
     assert "No label in column 't' is among the answers of its row" in said(describe_table, table)
-    table = csv("x,names,t\n1,a|b,A\n2,b,b\n3,a,A\n", label="t")
+    table = csv("x,names,t\n1,a|b,A\n2,b,b\n3,a,A\n", truth="t")
     assert "not one of" not in said(describe_table, table)

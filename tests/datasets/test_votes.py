@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ambilearn import votes_to_candidates
-from ambilearn.datasets.votes import candidates_from_cells, parse_labels
+from ambilearn.datasets.votes import parse_labels
 
 VOTES = [["cat", "cat", "dog"], ["dog", None, "fox"], ["fox", "fox", "fox"]]
 
@@ -151,7 +151,7 @@ def test_text_is_split_only_with_a_separator():
     st.integers(1, 4),
 )
 def test_counts_of_a_small_example(votes, min_votes):
-    sets = candidates_from_cells(votes, min_votes=min_votes, fallback="union").to_sets()
+    sets = votes_to_candidates(votes, min_votes=min_votes, fallback="union").to_sets()
     for row, found in zip(votes, sets, strict=True):
         given_labels = {label for label in row if label}
         enough = {label for label in given_labels if row.count(label) >= min_votes}

@@ -198,7 +198,7 @@ def test_an_interrupted_fold_ends_the_fit(wrap):
 
 def test_review_learns_from_the_images_and_shows_them(folder, tmp_path):
     out = tmp_path / "review.html"
-    options = ["--candidates", "names", *DEEP, "--no-doubt", "--embed-images", "--out", out]
+    options = ["--candidates", "names", *DEEP, "--fast", "--embed-images", "--out", out]
     output = run("review", folder / "t.csv", *options)
     assert "1 feature: image: photo" in output
     assert "images: column 'photo'" in output
@@ -252,7 +252,7 @@ def test_annotators_are_judged_only_if_that_is_wanted(folder, tmp_path):
     frame = pd.read_csv(folder / "t.csv")[["photo"]]
     frame["a1"], frame["a2"] = ["yes", "no"] * 20, ["yes", "yes", "no", "no"] * 10
     frame.to_csv(folder / "votes.csv", index=False)
-    options = ["--candidates", "a?", *DEEP, "--no-doubt", "--out", tmp_path / "out.csv"]
+    options = ["--candidates", "a?", *DEEP, "--fast", "--out", tmp_path / "out.csv"]
     output = " ".join(run("clean", folder / "votes.csv", *options).split())
     assert "All annotators have the same weight: estimating their reliability trains" in output
-    assert "Use --skills" in output
+    assert "Use --weight-annotators" in output

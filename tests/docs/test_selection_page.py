@@ -1,4 +1,4 @@
-"""The page on choosing parameters says what `--select` chooses."""
+"""The page on choosing parameters says what `--tune` chooses."""
 
 from markdown_pages import ROOT
 

@@ -16,7 +16,7 @@ from ambilearn.review.from_table import (
     review_from_table,
 )
 from ambilearn.review.images import Images
-from ambilearn.tables import read_answer_table, read_candidate_table
+from ambilearn.tables import read_candidate_table
 
 PEOPLE = '''id,height,photo,comment,names
 007,1.70,a.png,"tall, ""so""",anna| bob
@@ -25,10 +25,10 @@ PEOPLE = '''id,height,photo,comment,names
 '''
 
 
-def people(corrections=None, **options):
+def people(checked=None, **options):
     options = {"candidates": "names", "exclude": ["id"], "format": "csv"} | options
-    file = StringIO(corrections) if corrections else None
-    return read_candidate_table(StringIO(PEOPLE), corrections=file, **options)
+    file = StringIO(checked) if checked else None
+    return read_candidate_table(StringIO(PEOPLE), checked=file, **options)
 
 
 def confidences(table):
@@ -63,7 +63,7 @@ def test_many_answers_are_counted():
     said = [("reef", f"p{i}", label) for i, label in enumerate("bbaaabbbb")] + [("dune", "p0", "a")]
     said = pd.DataFrame(said, columns=["item", "annotator", "label"])
     items = pd.DataFrame({"item": ["reef", "dune"], "x": [0.5, 1.5]})
-    table = read_answer_table(said, features_from=items)
+    table = read_candidate_table(said, features_from=items)
     review = review_from_table(table, confidences(table))
     assert [row.cells[0] for row in review.rows] == ["b: 6; a: 3", "a: p0"]
 
@@ -73,7 +73,7 @@ def test_features_come_first_and_constant_columns_are_not_shown():
     rows = [f"{i},same,,{i / 7},{'uvw'[i % 3]},{'ab'[i % 2]},{names[i % 3]}" for i in range(30)]
     text = "\n".join(["count,fixed,blank,size,town,truth,names", *rows])
     options = {"candidates": "names", "format": "csv"}
-    table = read_candidate_table(StringIO(text), label="truth", **options)
+    table = read_candidate_table(StringIO(text), truth="truth", **options)
     assert set(table.features.left_out) == {"count", "fixed", "blank"}
     review = review_from_table(table, confidences(table))
     assert review.columns == ["town", "size", "count"]
@@ -85,7 +85,7 @@ def test_features_come_first_and_constant_columns_are_not_shown():
 
 def test_texts_come_first_and_vectors_are_not_shown():
     frame = make_sentences().assign(embedding=[[i, i / 2] for i in range(120)])
-    table = read_candidate_table(frame, candidates="mood", label="truth")
+    table = read_candidate_table(frame, candidates="mood", truth="truth")
     assert {column.kind for column in table.features.columns} == {"text", "vector"}
     assert review_from_table(table, confidences(table)).columns == ["review", "id"]
 

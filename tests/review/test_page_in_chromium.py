@@ -641,7 +641,7 @@ def test_from_table_to_page_and_back(window, tmp_path, monkeypatch):
     decided = {int(row): label for row, _, label in read_csv(path)[1:]}
     assert len(decided) == 3
     assert "dora" in decided.values()
-    options += ["--corrections", path.name]
+    options += ["--checked", path.name]
     ambilearn("clean", *options, "--out", "cleaned.csv")
     header, *cleaned = read_csv(tmp_path / "cleaned.csv")
     labels = [dict(zip(header, row, strict=True))["label"] for row in cleaned]
@@ -720,10 +720,10 @@ def test_from_a_wrong_label_to_the_suggested_one(window, tmp_path, monkeypatch):
     press(page, "s")
     path = download(page, tmp_path)
     assert read_csv(path)[1:] == [["4", "bob", "anna"]]
-    ambilearn("clean", *options, "--corrections", path.name, "--out", "cleaned.csv")
+    ambilearn("clean", *options, "--checked", path.name, "--out", "cleaned.csv")
     header, *cleaned = read_csv(tmp_path / "cleaned.csv")
     assert dict(zip(header, cleaned[4], strict=True))["label"] == "anna"
-    ambilearn("review", *options, "--no-doubt", "--out", "plain.html")
+    ambilearn("review", *options, "--fast", "--out", "plain.html")
     expect(window.open(tmp_path / "plain.html").locator(".suggestion")).to_have_count(0)
 
 

@@ -15,11 +15,10 @@ from ambilearn.serve.from_table import (
     label_parser,
     make_learner,
     make_page,
-    with_answers,
 )
 from ambilearn.serve.journal import replay
 from ambilearn.serve.service import _pairs_of_page
-from ambilearn.tables import clean_table, judge_table, read_answer_table, read_candidate_table
+from ambilearn.tables import clean_table, judge_table, read_candidate_table
 from ambilearn.tables.corrections import Corrections
 from ambilearn.tables.ranking import choose_candidates
 
@@ -50,7 +49,7 @@ def test_labels_are_read_as_corrections_are():
 
 
 def test_parameters_are_chosen_once(table):
-    learner = make_learner(table, "plknn", {}, select=True)
+    learner = make_learner(table, "plknn", {}, tune=True)
     assert learner.n_rows == 12
     with continue_session(learner, [], {0: "zoe"}, label_parser(["anna", "bob"])) as session:
         assert session.transduction_[0] == "zoe"
@@ -89,7 +88,7 @@ def test_images_outside_of_the_folder_are_not_shown(tmp_path):
 def judged():
     X, _, answers = make_crowd(n=40)
     items = pd.DataFrame({"item": item_names(40), "x0": X[:, 0], "x1": X[:, 1], "x2": X[:, 2]})
-    read = read_answer_table(answers, features_from=items)
+    read = read_candidate_table(answers, features_from=items)
     return judge_table(read, "plknn").table
 
 
@@ -133,7 +132,7 @@ def test_annotators_are_judged_anew_in_every_fit(judged):
 
 
 def test_answers_are_for_the_rows_that_were_read(table):
-    answered = with_answers(table, {0: "anna", 3: "zoe"})
+    answered = table.with_checked({0: "anna", 3: "zoe"})
     assert answered.candidates.to_sets()[0] == {"anna"}
     assert answered.corrections == Corrections({0: "anna", 3: "zoe"}, ["zoe"])
     assert table.candidates.to_sets()[0] == {"anna", "bob"}

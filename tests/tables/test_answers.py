@@ -6,7 +6,7 @@ import pytest
 from annotators import item_names, make_crowd
 
 from ambilearn.datasets import InvalidFileError
-from ambilearn.tables import clean_table, fit_table, read_answer_table, read_candidate_table
+from ambilearn.tables import clean_table, fit_table, read_candidate_table
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def files(tmp_path):
 
 def test_the_rows_are_those_of_the_features(files):
     answers, items = files
-    table = read_answer_table(answers, features_from=items, label="truth")
+    table = read_candidate_table(answers, features_from=items, truth="truth")
     assert table.frame["item"].to_list() == item_names()
     assert [column.name for column in table.features.columns] == ["x", "y", "z"]
     assert table.name.endswith("items.csv")
@@ -33,7 +33,7 @@ def test_the_rows_are_those_of_the_features(files):
 
 def test_what_was_said_stands_beside(files):
     answers, items = files
-    table = read_answer_table(answers, features_from=items, exclude=["truth"], sep=";")
+    table = read_candidate_table(answers, features_from=items, exclude=["truth"], sep=";")
     said = pd.read_csv(answers).query("item == 'i003'")["label"].value_counts()
     assert table.frame["answers"][3].split(";")[0] == said.index[0]
     assert table.texts == table.frame["answers"].to_list()
@@ -41,7 +41,7 @@ def test_what_was_said_stands_beside(files):
 
 def test_it_is_the_same_as_the_wide_form(files):
     answers, items = files
-    long = read_answer_table(answers, features_from=items, exclude=["truth"])
+    long = read_candidate_table(answers, features_from=items, exclude=["truth"])
     wide = pd.read_csv(answers, dtype=str).pivot(index="item", columns="annotator", values="label")
     frame = pd.read_csv(items, dtype=str).join(wide.fillna("-1"), on="item")
     table = read_candidate_table(
@@ -57,8 +57,8 @@ def test_codes_for_no_answer(files):
     answers, items = files
     frame = pd.read_csv(answers, dtype=str)
     coded = pd.concat([frame, frame.head(5).assign(annotator="eve", label="?!")])
-    expected = read_answer_table(frame, features_from=items, exclude=["truth"])
-    table = read_answer_table(coded, features_from=items, exclude=["truth"], no_answer=["?!"])
+    expected = read_candidate_table(frame, features_from=items, exclude=["truth"])
+    table = read_candidate_table(coded, features_from=items, exclude=["truth"], no_answer=["?!"])
     assert table.votes.n_answers == expected.votes.n_answers
     assert "eve" not in table.votes.annotators
 
@@ -74,7 +74,7 @@ def test_items_without_answers_may_be_anything(files):
     frame = pd.read_csv(answers, dtype=str)
     fewer = frame[frame["item"] >= "i002"]
     with pytest.warns(UserWarning, match=r"2 items without answers \(i000, i001\): every label"):
-        table = read_answer_table(fewer, features_from=items, exclude=["truth"])
+        table = read_candidate_table(fewer, features_from=items, exclude=["truth"])
     assert table.candidates[:2].sizes.tolist() == [3, 3]
     assert table.texts[:2] == ["", ""]
     assert clean_table(table, "plknn").frame["label"].notna().all()
@@ -84,24 +84,24 @@ def test_answers_without_features_are_left_out_with_a_warning(files):
     answers, items = files
     frame = pd.read_csv(items, dtype=str).iloc[1:]
     with pytest.warns(UserWarning, match="to 1 item without features left out: 'i000'"):
-        table = read_answer_table(answers, features_from=frame, exclude=["truth"])
+        table = read_candidate_table(answers, features_from=frame, exclude=["truth"])
     assert len(table.frame) == 89
 
 
 def test_answers_from_a_stream(files):
     answers, items = files
     stream = BytesIO(answers.read_bytes())
-    table = read_answer_table(stream, features_from=items, exclude=["truth"], format="csv")
+    table = read_candidate_table(stream, features_from=items, exclude=["truth"], format="csv")
     assert len(table.votes) == 90
 
 
 def test_corrections(files, tmp_path):
     answers, items = files
-    table = read_answer_table(answers, features_from=items, exclude=["truth"])
+    table = read_candidate_table(answers, features_from=items, exclude=["truth"])
     corrections = tmp_path / "c.csv"
     corrections.write_text(f"row,candidates,label\n4,{table.texts[4]},gnu\n")
-    corrected = read_answer_table(
-        answers, features_from=items, exclude=["truth"], corrections=corrections
+    corrected = read_candidate_table(
+        answers, features_from=items, exclude=["truth"], checked=corrections
     )
     assert corrected.candidates.to_sets()[4] == {"gnu"}
     assert corrected.candidates[5] == table.candidates[5]
@@ -118,7 +118,7 @@ def test_corrections(files, tmp_path):
 def test_rejected(files, options, message):
     answers, items = files
     with pytest.raises(InvalidFileError, match=message):
-        read_answer_table(answers, features_from=items, **options)
+        read_candidate_table(answers, features_from=items, **options)
 
 
 def test_a_column_answers_of_the_items_is_rejected(files):
@@ -126,7 +126,7 @@ def test_a_column_answers_of_the_items_is_rejected(files):
     answers, items = files
     frame = pd.read_csv(items).assign(answers="gnu")
     with pytest.raises(InvalidFileError, match=r"a column 'answers' already.*Rename the column"):
-        read_answer_table(pd.read_csv(answers), features_from=frame)
+        read_candidate_table(pd.read_csv(answers), features_from=frame)
 
 
 def test_other_names_of_items_are_rejected(files):
@@ -134,10 +134,10 @@ def test_other_names_of_items_are_rejected(files):
     frame = pd.read_csv(items, dtype=str)
     frame["item"] = frame["item"].str.upper()
     with pytest.raises(InvalidFileError, match=r"No answer is to one of the 90 items.*'I000'"):
-        read_answer_table(answers, features_from=frame)
+        read_candidate_table(answers, features_from=frame)
     twice = pd.concat([frame, frame.head(1)])
     with pytest.raises(InvalidFileError, match="'I000' is in rows 0 and 90"):
-        read_answer_table(answers, features_from=twice)
+        read_candidate_table(answers, features_from=twice)
 
 
 def test_columns_that_were_mixed_up(files):
@@ -145,7 +145,7 @@ def test_columns_that_were_mixed_up(files):
     frame = pd.read_csv(answers, dtype=str)
     frame["row"] = [f"r{i}" for i in range(len(frame))]
     with pytest.warns(UserWarning, match="every answer has a different 'row'"):
-        read_answer_table(frame, features_from=items, annotator="row", exclude=["truth"])
+        read_candidate_table(frame, features_from=items, annotator="row", exclude=["truth"])
 
 
 def small(labels, **options):
@@ -154,7 +154,7 @@ def small(labels, **options):
         {"item": list("pqrpqr"), "annotator": ["ann"] * 3 + ["ben"] * 3, "label": labels}
     )
     items = pd.DataFrame({"item": list("pqr"), "x": [1.0, 2.0, 4.0]})
-    return read_answer_table(answers, features_from=items, **options)
+    return read_candidate_table(answers, features_from=items, **options)
 
 
 @pytest.mark.parametrize("word", ["NA", "NaN", " None", "null", "?"])
@@ -174,7 +174,7 @@ def test_empty_answers_are_none_in_silence(recwarn):
 
 
 def test_labels_that_look_like_no_answer_are_named_as_in_the_wide_form(recwarn):
-    with pytest.warns(UserWarning, match=r"column 'label': '-1' is counted .*--no-answer"):
+    with pytest.warns(UserWarning, match=r"candidates in 'answers': '-1' is counted .*--no-answer"):
         small(["1", "2", "1", "-1", "2", "2"])
     recwarn.clear()
     small(["1", "2", "1", "-1", "2", "2"], no_answer=["-1"])
@@ -197,5 +197,5 @@ def test_misspelled_answers_are_named_by_the_file_of_the_items(tmp_path):
     items.write_text("\n".join(["item,x", *(f"p{i},{i / 7}" for i in range(12))]))
     message = r"items.csv, candidates in 'answers': .*'robrt' for 'robert' \(row 0\)"
     with pytest.warns(UserWarning, match=message) as caught:
-        read_answer_table(answers, features_from=items)
+        read_candidate_table(answers, features_from=items)
     assert len(caught) == 1

@@ -82,7 +82,7 @@ def test_misspelled_labels():
     assert check(rows) == (
         "t.csv: labels that may be misspelled: 'Anna' for 'anna' (row 20), 'Robert' for 'robert' "
         "(row 23), 'annna' for 'anna' (rows 21, 24). Correct the table, or use corrections "
-        "(--corrections)."
+        "(--checked)."
     )
 
 
@@ -95,7 +95,7 @@ def test_misspelled_answers_are_counted_without_unanswered_rows():
     """Rows without answers have all labels as candidates."""
     frame = {"x": np.arange(30) / 7, "A": ["anna"] * 10 + ["annna"] + [""] * 19}
     frame["B"] = ["robert"] * 11 + [""] * 19
-    with pytest.warns(UserWarning, match="19 rows without answers") as caught:
+    with pytest.warns(UserWarning, match="19 rows without labels") as caught:
         read_candidate_table(pd.DataFrame(frame), candidates=["A", "B"])
     assert len(caught) == 2  # nor is any label in nearly every set
     assert "'annna' for 'anna' (row 10). Correct" in str(caught[1].message)

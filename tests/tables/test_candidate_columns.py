@@ -36,7 +36,7 @@ def table(request, tmp_path):
 
 
 def test_every_format_gives_the_same(table):
-    read = read_candidate_table(table, candidates="names", label="truth", exclude=["id"])
+    read = read_candidate_table(table, candidates="names", truth="truth", exclude=["id"])
     assert read.candidates.to_sets() == [set(row["names"]) for row in ROWS]
     assert read.candidates.classes.tolist() == ["anna", "bob", "cleo"]
     assert read.texts == ["anna|bob", "bob", "cleo|anna"]
@@ -58,7 +58,7 @@ def column(*cells, **options):
 
 
 def test_another_separator_and_blanks():
-    sets, texts, _ = csv("x,c\n1, anna ; bob\n2,bob\n", sep=";")
+    sets, texts, _, _ = csv("x,c\n1, anna ; bob\n2,bob\n", sep=";")
     assert sets.to_sets() == [{"anna", "bob"}, {"bob"}]
     assert texts == [" anna ; bob", "bob"]
 
@@ -74,7 +74,7 @@ def test_labels_of_a_csv_file_are_text():
 
 
 def test_numbers_in_lists_stay_numbers():
-    sets, texts, _ = column([3, 1], [2], 2)
+    sets, texts, _, _ = column([3, 1], [2], 2)
     assert sets.classes.tolist() == [1, 2, 3]
     assert texts == ["3|1", "2", "2"]
 
@@ -87,7 +87,7 @@ def test_texts_of_all_kinds_of_cells():
 @pytest.mark.parametrize("missing", [None, np.nan, pd.NA, "", []])
 def test_missing_votes_are_not_in_the_text(missing):
     frame = pd.DataFrame({"a": [missing, 7], "b": [5, 6]}, dtype=object)
-    sets, texts, _ = parse_candidates("t", frame, ["a", "b"])
+    sets, texts, _, _ = parse_candidates("t", frame, ["a", "b"])
     assert texts == ["5", "7|6"]
     assert sets.to_sets() == [{5}, {6, 7}]
 
@@ -101,7 +101,7 @@ def test_labels_that_look_missing():
 def test_a_cell_that_is_nothing_but_a_word_for_missing(word):
     with pytest.raises(
         InvalidFileError,
-        match=r"t.csv, candidates in 'c': Row 1 has no candidate label at all\. Drop the row.*"
+        match=r"t.csv, candidates in 'c': Row 1 has no candidate label at all\. Fill it in.*"
         rf"A cell '{word.strip()}' is read as missing; if that is a label.*\(--na-is-label\)",
     ):
         csv(f"x,c\n1,a\n2,{word}\n")
@@ -113,11 +113,12 @@ def test_all_rows_without_candidates_are_named():
     with pytest.raises(InvalidFileError) as caught:
         csv("x,c\n1,NA\n2,b\n3,\n4,null\n")
     assert str(caught.value) == (
-        "t.csv, candidates in 'c': Rows 0, 2, 3 have no candidate label at all. Drop the 3 rows, "
-        "or fill them in. A cell 'NA' or 'null' is read as missing; if that is a label, say so by "
+        "t.csv, candidates in 'c': Rows 0, 2, 3 have no candidate label at all. Fill in the 3 "
+        "rows, leave them out, or let them have any label: missing='skip' or 'any' (--missing). A "
+        "cell 'NA' or 'null' is read as missing; if that is a label, say so by "
         "na_is_label=True (--na-is-label)."
     )
-    with pytest.raises(InvalidFileError, match=r"Rows 0, 2 have .*fill them in\.$"):
+    with pytest.raises(InvalidFileError, match=r"Rows 0, 2 have .*\(--missing\)\.$"):
         csv("x,c\n1,\n2,NA\n3,  \n", na_is_label=True)
 
 
@@ -131,7 +132,7 @@ def test_an_annotator_who_writes_a_word_for_missing_has_no_vote():
     with pytest.warns(
         UserWarning, match=r"'a1', 'a2': A cell 'NA' is read as missing.* no vote .*2 rows: 0, 1\."
     ):
-        sets, texts, _ = csv(text, "a1 a2")
+        sets, texts, _, _ = csv(text, "a1 a2")
     assert sets.to_sets() == [{"cat"}, {"dog"}, {"fox", "dog"}]
     assert texts == ["cat", "dog", "fox|dog"]
     sets, *_ = csv(text, "a1 a2", na_is_label=True)
@@ -141,7 +142,7 @@ def test_an_annotator_who_writes_a_word_for_missing_has_no_vote():
 def test_one_column_for_each_annotator():
     text = "x,a1,a2,a3\n1,cat,cat,dog\n2,,dog,dog\n3,fox,fox,\n"
     assert csv(text, "a1 a2 a3").sets.to_sets() == [{"cat", "dog"}, {"dog"}, {"fox"}]
-    sets, texts, _ = csv(text, "a1 a2 a3", min_votes=2)
+    sets, texts, _, _ = csv(text, "a1 a2 a3", min_votes=2)
     assert sets.to_sets() == [{"cat"}, {"dog"}, {"fox"}]
     assert texts == ["cat|cat|dog", "dog|dog", "fox|fox"]  # as the table has them
 
@@ -205,7 +206,7 @@ def test_messages_show_the_beginning_of_a_long_cell_only():
 def test_whole_numbers_that_pandas_wrote_with_a_point_are_the_same_labels():
     file = io.StringIO("x,A,B,truth\n1,1,1.0,1.0\n2,2,,2.0\n3,3,2.0|3.0,\n4,1,NA,1.0\n")
     with pytest.warns(UserWarning, match="'NA' is read as missing"):
-        table = read_candidate_table(file, candidates=["A", "B"], label="truth", format="csv")
+        table = read_candidate_table(file, candidates=["A", "B"], truth="truth", format="csv")
     assert list(table.candidates) == [{"1": 2}, {"2": 1}, {"2": 1, "3": 2}, {"1": 1}]
     assert table.votes.classes.tolist() == ["1", "2", "3"]
     assert table.texts == ["1|1", "2", "3|2|3", "1"]
@@ -229,7 +230,7 @@ def test_a_code_for_no_answer_may_be_written_with_a_point(code):
 
 
 def test_a_code_for_no_answer_is_no_label_in_a_joined_cell_either():
-    sets, texts, _ = csv("c\ncat|-1|owl\nowl\n-1|cat\n", no_answer=["-1"])
+    sets, texts, _, _ = csv("c\ncat|-1|owl\nowl\n-1|cat\n", no_answer=["-1"])
     assert sets.to_sets() == [{"cat", "owl"}, {"owl"}, {"cat"}]
     assert texts == ["cat|owl", "owl", "cat"]
     assert csv("A,B\n1,-1|2\n-1|-1,1\n", "A B", no_answer=["-1"]).sets.to_sets() == [
@@ -246,8 +247,8 @@ def test_one_code_need_not_be_in_a_list():
 @pytest.mark.parametrize("empty", ["-1,-1", ",-1", ",", "-1|-1,"])
 def test_a_row_without_answers_may_have_any_label(empty):
     text = f"A,B\n1,2\n{empty}\n3,3\n"
-    with pytest.warns(UserWarning, match=r"'A', 'B': 1 row without answers \(1\): every label"):
-        sets, texts, votes = csv(text, "A B", no_answer=["-1"])
+    with pytest.warns(UserWarning, match=r"'A', 'B': 1 row without labels \(1\): every label"):
+        sets, texts, votes, _ = csv(text, "A B", no_answer=["-1"])
     assert sets.to_sets() == [{"1", "2"}, {"1", "2", "3"}, {"3"}]
     assert texts == ["1|2", "", "3|3"]
     assert votes.unanswered.tolist() == [1]
@@ -257,14 +258,14 @@ def test_a_row_without_answers_may_have_any_label(empty):
 
 
 def test_no_answer_at_all():
-    with pytest.raises(InvalidFileError, match="'A', 'B': There is no answer at all"):
+    with pytest.raises(InvalidFileError, match="'A', 'B': No row has a label"):
         csv("A,B\n-1,-1\n,-1\n", "A B", no_answer=["-1"])
 
 
 def test_all_rows_of_one_column_with_nothing_but_codes_are_named():
     with pytest.raises(InvalidFileError) as caught:
         csv("x,c\n1,a\n2,-1\n3,\n4,-1|-1\n5,NA\n", no_answer=["-1"])
-    assert "'c': Rows 1, 2, 3, 4 have no candidate label at all. Drop the 4 rows" in str(
+    assert "'c': Rows 1, 2, 3, 4 have no candidate label at all. Fill in the 4 rows" in str(
         caught.value
     )
     with pytest.raises(InvalidFileError, match="Rows 1, 2, 3 have no candidate label at all"):
@@ -286,7 +287,7 @@ FRAME = pd.DataFrame([["1", "a", "b", "a"]] * 3, columns=["x", "A1", "A2", "B*"]
     ],
 )
 def test_patterns(names, expected):
-    assert expand_patterns("t.csv", FRAME, names) == expected
+    assert expand_patterns("t.csv", FRAME, names) == tuple(expected)
 
 
 def test_a_pattern_that_nothing_matches():

@@ -63,7 +63,7 @@ def test_what_a_stack_cannot_do_plcl_does(table, options, reason):
 @pytest.mark.parametrize(
     "options",
     [
-        pytest.param({"select": True}, marks=pytest.mark.slow),
+        pytest.param({"tune": True}, marks=pytest.mark.slow),
         {"params": {"n_landmarks": 5}},
         {"params": {"passthrough": False, "random_state": 1}},
     ],
@@ -95,12 +95,12 @@ def test_for_sentences_plcl_is_the_default():
 def test_answers_choose_parameters_that_plcl_has(votes):
     assert choose_default(votes).name == "plstacking"
     reason = "where answers of annotators choose its parameters"
-    assert choose_default(votes, select=True) == ("plcl", reason)
+    assert choose_default(votes, tune=True) == ("plcl", reason)
 
 
 @pytest.mark.slow
 def test_annotators_are_judged_by_the_rule(votes):
-    assert list(judge_table(votes, select=True).chosen) == ["reg"]
+    assert list(judge_table(votes, tune=True).chosen) == ["reg"]
     judge_table(votes, params={"passthrough": False})  # only a stack has it
     judge_table(votes, params={"reg": 0.1})
     with pytest.raises(ValueError, match="plcl has no parameter 'passthrough'"):

@@ -82,7 +82,7 @@ def test_a_device_computes_exactly_whatever_the_number_of_rows(table, monkeypatc
 
 def test_a_search_is_rejected(table):
     with pytest.raises(ValueError, match="selected on the CPU"):
-        fit_table(table, select=True, device="cpu")
+        fit_table(table, tune=True, device="cpu")
 
 
 def test_sparse_features_are_rejected():

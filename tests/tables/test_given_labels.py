@@ -30,7 +30,7 @@ def frame():
 
 @pytest.fixture(scope="module")
 def table(frame):
-    return read_candidate_table(frame, given_label="name", label="truth")
+    return read_candidate_table(frame, given_label="name", truth="truth")
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +91,7 @@ def test_labels_chosen_by_a_person_are_kept(frame, corrected):
     row = int(np.flatnonzero(corrected.doubt.change)[0])
     given = frame["name"][row]
     file = StringIO(f"row,candidates,label\n{row},{given},{given}\n0,{frame['name'][0]},dog\n")
-    table = read_candidate_table(frame, given_label="name", exclude=["truth"], corrections=file)
+    table = read_candidate_table(frame, given_label="name", exclude=["truth"], checked=file)
     result = correct_table(table)
     assert result.frame["label"][row] == given
     assert result.frame["label"][0] == "dog"
@@ -116,7 +116,7 @@ def test_the_given_label_of_a_corrected_row_is_that_of_the_table(codes, given, c
     frame["name"] = frame["name"].map(dict(zip(NAMES, codes, strict=True)))
     frame.loc[1, "name"] = given
     file = StringIO(f"row,candidates,label\n1,{given},{chosen}\n")
-    table = read_candidate_table(frame, given_label="name", exclude=["truth"], corrections=file)
+    table = read_candidate_table(frame, given_label="name", exclude=["truth"], checked=file)
     result = correct_table(table)
     assert result.given.tolist() == frame["name"].to_list()
     assert result.doubt.label[1] == chosen
@@ -138,9 +138,9 @@ def test_the_page_shows_the_given_label_and_the_suggestion(corrected):
 
 
 def test_candidates_or_given_label():
-    with pytest.raises(ValueError, match="either candidates or given_label"):
+    with pytest.raises(ValueError, match="candidates or given_label"):
         read_candidate_table(noisy_frame(5))
-    with pytest.raises(ValueError, match="either candidates or given_label"):
+    with pytest.raises(ValueError, match="candidates or given_label"):
         read_candidate_table(noisy_frame(5), candidates="name", given_label="name")
 
 

@@ -8,7 +8,7 @@ from annotators import item_names, make_crowd
 
 from ambilearn import SURE
 from ambilearn.crowd import CrowdClassifier
-from ambilearn.tables import clean_table, judge_table, read_answer_table, read_candidate_table
+from ambilearn.tables import clean_table, judge_table, read_candidate_table
 from ambilearn.tables.preprocessing import make_preprocessing
 
 
@@ -20,7 +20,7 @@ def crowd():
 
 
 def _read(crowd, **options):
-    return read_answer_table(crowd[2], features_from=crowd[0], **options)
+    return read_candidate_table(crowd[2], features_from=crowd[0], **options)
 
 
 @pytest.mark.slow
@@ -47,7 +47,7 @@ def test_confidences_of_cleaned_and_new_rows_are_those_of_the_crowd(crowd):
     np.testing.assert_array_equal(cleaned.choices.confidences, best)
     assert cleaned.frame["confidence"].to_numpy() == pytest.approx(best, abs=1e-6)
     assert (cleaned.choices.labels == truth).mean() > 0.8
-    assert judged.calibration.of_logarithms
+    assert judged.judgment.calibration.of_logarithms
     predicted = cleaned.model.predict(items)
     assert predicted["confidence"].notna().all()
     assert (predicted["confidence"] != predicted["score"]).any()
@@ -55,7 +55,7 @@ def test_confidences_of_cleaned_and_new_rows_are_those_of_the_crowd(crowd):
 
 def test_a_model_that_is_not_for_new_rows_has_no_confidences_for_them(crowd):
     judged = judge_table(_read(crowd), "sure", new_rows=False).table
-    assert judged.calibration.inverse_temperature is None
+    assert judged.judgment.calibration.inverse_temperature is None
     cleaned = clean_table(judged, "sure")
     assert cleaned.frame["confidence"].notna().all()
     assert cleaned.model.predict(crowd[0])["confidence"].isna().all()
@@ -73,11 +73,11 @@ def test_new_texts_are_less_familiar_than_those_of_the_fit():
             "label": np.where(rng.random(180) < 0.9, np.repeat(truth, 3), 1 - np.repeat(truth, 3)),
         }
     )
-    table = read_answer_table(
+    table = read_candidate_table(
         answers, features_from=pd.DataFrame({"item": np.arange(60), "text": texts})
     )
     assert [column.kind for column in table.features.columns] == ["text"]
-    calibration = judge_table(table, "sure").table.calibration
+    calibration = judge_table(table, "sure").table.judgment.calibration
     X = make_preprocessing(table.features.columns).fit_transform(table.X)
     crowd = CrowdClassifier(SURE(), random_state=0).fit(X, table.votes)
     assert calibration.inverse_temperature < crowd.inverse_temperature_
@@ -87,7 +87,7 @@ def test_new_texts_are_less_familiar_than_those_of_the_fit():
 def test_the_label_of_a_person_overrides_annotators(crowd, tmp_path):
     table = _read(crowd)
     (tmp_path / "c.csv").write_text(f"row,candidates,label\n3,{table.texts[3]},gnu\n")
-    corrected = _read(crowd, corrections=tmp_path / "c.csv")
+    corrected = _read(crowd, checked=tmp_path / "c.csv")
     judged = judge_table(corrected, "plknn").table
     assert judged.candidates.to_sets()[3] == {"gnu"}
     cleaned = clean_table(judged, "plknn").frame
@@ -99,14 +99,14 @@ def test_the_label_of_a_person_overrides_annotators(crowd, tmp_path):
 @pytest.mark.parametrize(("method", "name"), [("plknn", "n_neighbors"), ("sure", "reg")])
 def test_one_parameter_is_chosen_by_the_answers(crowd, method, name):
     told = []
-    judged = judge_table(_read(crowd), method, select=True, progress=told.append)
+    judged = judge_table(_read(crowd), method, tune=True, progress=told.append)
     assert list(judged.chosen) == [name]
     assert told[0].startswith("judging 7 annotators by ")
 
 
 def test_nothing_left_to_choose(crowd):
     with pytest.raises(ValueError, match="nothing left to choose"):
-        judge_table(_read(crowd), "plknn", {"n_neighbors": 3}, select=True)
+        judge_table(_read(crowd), "plknn", {"n_neighbors": 3}, tune=True)
 
 
 def test_without_votes_there_is_nothing_to_judge():
@@ -136,7 +136,7 @@ def test_annotators_are_judged_by_corrected_rows():
             io.StringIO(text),
             candidates=["ann", "ben"],
             format="csv",
-            corrections=io.StringIO("row,candidates,label\n" + corrections),
+            checked=io.StringIO("row,candidates,label\n" + corrections),
         )
         found = judge_table(table, "plknn", {"n_neighbors": 3})
         return found.annotators.agreement

@@ -8,7 +8,7 @@ import pytest
 from ambilearn import votes_to_candidates
 from ambilearn.crowd import Votes
 from ambilearn.datasets import InvalidFileError
-from ambilearn.tables import clean_table, read_answer_table, read_candidate_table
+from ambilearn.tables import clean_table, read_candidate_table
 
 ZOE = "Zo\u00eb"
 FORMS = ["Zoe\u0308", "Zo\u200b\u00eb", "\u2060Zo\u00eb", "Zo\u00eb\ufeff", "Zo\u00eb\u00a0"]
@@ -35,13 +35,13 @@ def test_answers_in_columns_and_in_long_form(form):
     assert table.votes.classes.tolist() == [ZOE, "bob"]
     answers = f"item,annotator,label\np,A,{form}\np,B,{ZOE}\nq,A,bob\n"
     items = io.StringIO("item,x\np,1\nq,2\n")
-    table = read_answer_table(io.StringIO(answers), features_from=items, format="csv")
+    table = read_candidate_table(io.StringIO(answers), features_from=items, format="csv")
     assert table.frame["answers"].to_list() == [ZOE, "bob"]
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_the_known_label(form):
-    table = read(f"x,names,t\n1,{ZOE}|bob,{form}\n2,bob,bob\n", label="t")
+    table = read(f"x,names,t\n1,{ZOE}|bob,{form}\n2,bob,bob\n", truth="t")
     assert table.truth == [ZOE, "bob"]
 
 
@@ -62,7 +62,7 @@ def test_words_for_missing():
 @pytest.mark.parametrize("form", FORMS)
 def test_corrections(form):
     corrections = io.StringIO(f"row,candidates,label\n0,bob|{form},{form}\n1,bob,{form}\n")
-    table = read(f"x,names\n1,{ZOE}|bob\n2,bob\n3,bob\n", corrections=corrections)
+    table = read(f"x,names\n1,{ZOE}|bob\n2,bob\n3,bob\n", checked=corrections)
     assert table.corrections.labels == {0: ZOE, 1: ZOE}
     assert table.corrections.new_labels == []
 
@@ -70,7 +70,7 @@ def test_corrections(form):
 @pytest.mark.parametrize("form", FORMS)
 def test_chosen_labels_and_predictions(form):
     table = read(f"x,names\n1,{form}\n2,{form}|bob\n8,bob\n9,bob\n")
-    cleaned = clean_table(table, "plknn", {"n_neighbors": 1}, doubt=False)
+    cleaned = clean_table(table, "plknn", {"n_neighbors": 1}, fast=True)
     assert cleaned.frame["label"].to_list() == [ZOE, ZOE, "bob", "bob"]
     assert cleaned.model.predict(table.frame[["x"]])["label"].to_list()[0] == ZOE
 

@@ -8,7 +8,7 @@ import pytest
 from ambilearn.confidence.calibration import Calibration
 from ambilearn.datasets import InvalidFileError
 from ambilearn.registry import installed_methods
-from ambilearn.tables import clean_table, fit_table, read_candidate_table
+from ambilearn.tables import Judgment, clean_table, fit_table, read_candidate_table
 
 
 @pytest.fixture
@@ -157,8 +157,9 @@ def test_labels_that_judged_annotators_choose_are_not_named(recwarn):
     table = _table([f"{i},{'a' if i < 10 else 'b'}{'|aa' * (i == 3)}" for i in range(20)])
     confidences = np.ones(21)
     confidences[3:5] = 0.1, 0.9  # of a and aa
-    judged = replace(table, calibration=Calibration("by the answers", cleaned=confidences))
-    cleaned = clean_table(judged, "plknn", {"n_neighbors": 3}, doubt=False)
+    calibration = Calibration("by the answers", cleaned=confidences)
+    judged = replace(table, judgment=Judgment(table.candidates, np.ones((20, 3)), calibration))
+    cleaned = clean_table(judged, "plknn", {"n_neighbors": 3}, fast=True)
     assert cleaned.model.method.transduction_[3] == "a"
     assert cleaned.frame["label"][3] == "aa"
     assert not [each for each in recwarn if "chosen in no row" in str(each.message)]

@@ -25,7 +25,6 @@ from ambilearn import PLCL
 from ambilearn.confidence import Calibration
 from ambilearn.registry import installed_methods
 from ambilearn.tables import (
-    Choices,
     InvalidModelError,
     UnsupportedSkopsError,
     fit_table,
@@ -34,6 +33,7 @@ from ambilearn.tables import (
     read_candidate_table,
     save_model,
 )
+from ambilearn.tables.ranking import Choices
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ def variants():
 def test_a_new_process_predicts_the_same_bit_for_bit(table, people, people_csv, tmp_path):
     models, paths = [], []
     for method, params in variants():
-        models.append(fit_table(table, method, params, calibrate=not params))
+        models.append(fit_table(table, method, params, fast=bool(params)))
         paths.append(tmp_path / f"{len(paths)}.model")
         save_model(models[-1], paths[-1])
     status, out, errors = prepared.run(people_csv, *paths, code=PREDICT)

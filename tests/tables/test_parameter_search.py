@@ -1,6 +1,6 @@
 """Parameters of a table's method, chosen by its candidate sets."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pandas as pd
@@ -17,7 +17,7 @@ def table(people_csv):
 
 def test_selection_tries_the_defaults_too_and_reports(table):
     told = []
-    fitted = fit_table(table, "plknn", select=True, progress=told.append)
+    fitted = fit_table(table, "plknn", tune=True, progress=told.append)
     assert set(fitted.about["chosen"]) == {"n_neighbors"}
     assert fitted.method.n_neighbors == fitted.about["chosen"]["n_neighbors"]
     assert 0 < fitted.about["selection score"] <= 1
@@ -27,11 +27,11 @@ def test_selection_tries_the_defaults_too_and_reports(table):
 
 
 def test_selection_leaves_given_parameters_alone(table):
-    fitted = fit_table(table, "sure", {"reg": 0.123}, select=True)
+    fitted = fit_table(table, "sure", {"reg": 0.123}, tune=True)
     assert set(fitted.about["chosen"]) == {"lam"}
     assert fitted.method.reg == 0.123
     with pytest.raises(ValueError, match="nothing left to choose"):
-        fit_table(table, "plknn", {"n_neighbors": 3}, select=True)
+        fit_table(table, "plknn", {"n_neighbors": 3}, tune=True)
 
 
 @pytest.fixture
@@ -53,17 +53,20 @@ ANNOTATORS = ["a0", "a1", "a2", "a3"]
 
 def _without_weights(table):
     """The table without the counts of votes as weights."""
-    sets, fewer = (
-        None if sets is None else replace(sets, weights=None)
-        for sets in (table.candidates, table.two_votes)
-    )
-    return replace(table, candidates=sets, two_votes=fewer)
+    votes = table.votes
+
+    class Unweighted(type(votes)):
+        def to_candidates(self, **options):
+            return super().to_candidates(**options, weights=False)
+
+    plain = Unweighted(**{each.name: getattr(votes, each.name) for each in fields(votes)})
+    return replace(table, candidates=replace(table.candidates, weights=None), votes=plain)
 
 
 def test_selection_also_chooses_how_many_votes_make_a_candidate(votes):
     table = _without_weights(read_candidate_table(votes, candidates=ANNOTATORS))
     told = []
-    fitted = fit_table(table, "plknn", select=True, progress=told.append)
+    fitted = fit_table(table, "plknn", tune=True, progress=told.append)
     assert fitted.about["chosen"]["min_votes"] == 2
     assert "easier than the others" in fitted.calibration.reason
     assert told[-2] == "choosing parameters: fit 30 of 30"
@@ -85,11 +88,11 @@ def test_selection_holds_both_against_the_same_votes(votes, monkeypatch):
         return 1.0
 
     monkeypatch.setattr("ambilearn.tables.parameter_search.covering_rate_scorer", scorer)
-    fitted = fit_table(table, "plknn", select=True)
+    fitted = fit_table(table, "plknn", tune=True)
     assert fitted.about["chosen"]["min_votes"] == 1  # ties: the default
     assert seen[:15] == seen[15:]
     # Nothing else is to be chosen, and still something.
-    chosen = fit_table(table, "plknn", {"n_neighbors": 3}, select=True).about["chosen"]
+    chosen = fit_table(table, "plknn", {"n_neighbors": 3}, tune=True).about["chosen"]
     assert chosen == {"min_votes": 1}
 
 
@@ -98,7 +101,7 @@ def test_selection_leaves_given_votes_alone(votes, given):
     options = {"min_votes": given, "fallback": "union"}
     table = read_candidate_table(votes, candidates=ANNOTATORS, **options)
     assert table.two_votes is None
-    assert "min_votes" not in fit_table(table, "plknn", select=True).about["chosen"]
+    assert "min_votes" not in fit_table(table, "plknn", tune=True).about["chosen"]
 
 
 @pytest.mark.parametrize("method", ["plcl", "plaggd", "lalo", "sure"])

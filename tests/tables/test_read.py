@@ -10,7 +10,7 @@ import pytest
 from ambilearn import PLKNN
 from ambilearn.datasets import InvalidFileError
 from ambilearn.tables import read_candidate_table
-from ambilearn.tables.read import append_columns
+from ambilearn.tables.writing import append_columns
 
 
 def csv(text, **options):
@@ -20,7 +20,7 @@ def csv(text, **options):
 
 
 def test_roles_of_columns(people_csv, people):
-    table = read_candidate_table(people_csv, candidates="names", label="truth", exclude=["member"])
+    table = read_candidate_table(people_csv, candidates="names", truth="truth", exclude=["member"])
     assert [(column.name, column.kind) for column in table.features.columns] == [
         ("height", "number"),
         ("weight", "number"),
@@ -119,19 +119,19 @@ def test_a_hundred_thousand_rows(tmp_path):
 
 
 def test_truth_may_be_known_in_part():
-    assert csv("x,names,t\n1,a|b,a\n2,b,\n3,a,zoe\n", label="t").truth == ["a", None, "zoe"]
+    assert csv("x,names,t\n1,a|b,a\n2,b,\n3,a,zoe\n", truth="t").truth == ["a", None, "zoe"]
 
 
 def test_truth_that_is_a_word_for_missing_is_not_known():
     text = "x,names,t\n1,a|b,NA\n2,b,null\n3,a,a\n"
-    assert csv(text, label="t").truth == [None, None, "a"]
+    assert csv(text, truth="t").truth == [None, None, "a"]
     text = "x,names,t\n1,NA|b,NA\n2,b,null\n3,b,b\n"
-    assert csv(text, label="t").truth == ["NA", None, "b"]  # a label of this table
+    assert csv(text, truth="t").truth == ["NA", None, "b"]  # a label of this table
 
 
 def test_numbers_as_labels_of_json():
     file = io.StringIO('{"x": 1, "names": [3, 1], "t": 3}\n{"x": 2, "names": [2], "t": null}\n')
-    table = read_candidate_table(file, candidates="names", label="t", format="jsonl")
+    table = read_candidate_table(file, candidates="names", truth="t", format="jsonl")
     assert table.candidates.classes.tolist() == [1, 2, 3]
     assert table.truth == [3, None]
     assert table.texts == ["3|1", "2"]
@@ -139,7 +139,7 @@ def test_numbers_as_labels_of_json():
 
 def test_corrections_are_applied():
     corrections = io.StringIO("row,candidates,label\n0,a|b,b\n2,b|c,zoe\n")
-    table = csv("x,names\n1,a|b\n2,a\n3,b|c\n", corrections=corrections)
+    table = csv("x,names\n1,a|b\n2,a\n3,b|c\n", checked=corrections)
     assert table.candidates.to_sets() == [{"b"}, {"a"}, {"zoe"}]
     assert table.texts == ["a|b", "a", "b|c"]
     assert table.corrections.labels == {0: "b", 2: "zoe"}
@@ -152,7 +152,7 @@ def test_corrections_are_applied():
         ("x;names\n1;a\n", {}, r"no column 'names'.*separated by ';'.*x;names"),
         ("x,names\n1,a\n", {"exclude": ["y"]}, r"no column 'y'"),
         ("x,names\n1,a\n", {"features": ["y"]}, r"no column 'y'"),
-        ("x,names\n1,a\n", {"label": "y"}, r"no column 'y'"),
+        ("x,names\n1,a\n", {"truth": "y"}, r"no column 'y'"),
         ("x,x,names\n1,2,a\n", {}, r"'x' occurs more than once"),
     ],
 )
@@ -173,7 +173,7 @@ def test_new_columns_need_new_names():
 def test_candidates_are_not_the_known_labels():
     with pytest.raises(ValueError, match=r"'who' has the candidates"):
         read_candidate_table(
-            pd.DataFrame({"x": [1, 2], "who": ["a|b", "b"]}), candidates="who", label="who"
+            pd.DataFrame({"x": [1, 2], "who": ["a|b", "b"]}), candidates="who", truth="who"
         )
 
 

@@ -63,7 +63,7 @@ def test_every_method_learns_from_sentences(method):
     table = read_candidate_table(frame, **OPTIONS)
     assert [(c.name, c.kind) for c in table.features.columns] == [("review", "text")]
     assert "id" in table.features.left_out
-    labels = fit_table(table, method, calibrate=False).choices(frame).labels
+    labels = fit_table(table, method, fast=True).choices(frame).labels
     assert (labels == frame["truth"]).mean() > 0.9
 
 
@@ -96,7 +96,7 @@ def test_sentences_of_a_crowd_beat_plain_logistic_regression(real_data_dir):
     table = read_candidate_table(
         train[["text"]].assign(majority=majority), candidates="majority", features=["text"]
     )
-    ours = fit_table(table, calibrate=False).choices(test).labels == test["truth"]
+    ours = fit_table(table, fast=True).choices(test).labels == test["truth"]
     words = TfidfVectorizer().fit(train["text"])
     plain = LogisticRegression(max_iter=1000).fit(words.transform(train["text"]), majority)
     theirs = plain.predict(words.transform(test["text"])) == test["truth"]

@@ -18,17 +18,17 @@ COMMANDS = (
 FILES = ("table.csv", "people.model", "mine.toml", "store.sqlite", "-", "nowhere.csv", ".", "",
          "out.csv", "out.parquet", "out.jsonl", "out.model", "out.html", "link.csv")  # fmt: skip
 OPTIONS = (
-    "--candidates", "--sep", "--min-votes", "--fallback", "--corrections", "--label", "--exclude",
-    "--features", "--categorical", "--format", "--delimiter", "--method", "--set", "--n-landmarks",
-    "--seed", "--prefix", "--out", "--store", "--item", "--annotator", "--answer",
-    "--features-from", "--annotators-out", "--no-answer", "--image", "--runs", "--scaling",
-    "--data-home", "--image-folder",
+    "--candidates", "--given-label", "--sep", "--min-votes", "--fallback", "--missing", "--checked",
+    "--label", "--truth", "--exclude", "--features", "--categorical", "--format", "--encoding",
+    "--delimiter", "--sheet", "--method", "--set", "--seed", "--prefix", "--out", "--model-out",
+    "--store", "--item", "--annotator", "--answer", "--features-from", "--annotators-out",
+    "--no-answer", "--image", "--runs", "--scaling", "--data-home", "--image-folder",
 )  # fmt: skip
 FLAGS = (
-    "--select",
-    "--no-doubt",
+    "--tune",
+    "--fast",
     "--na-is-label",
-    "--skills",
+    "--weight-annotators",
     "--no-images",
     "--embed-images",
     "--quick",
@@ -51,7 +51,7 @@ command_line_cases = st.tuples(
 ).map(lambda parts: [*parts[0], *parts[1], *(word for option in parts[2] for word in option)])
 
 SAMPLES = ("table.csv", "people.model", "mine.toml", "store.sqlite")
-OUTPUT_OPTIONS = ("--out", "--annotators-out", "--store")
+OUTPUT_OPTIONS = ("--out", "--model-out", "--annotators-out", "--store")
 
 
 def check_command_line(case: list[str], folder: Path) -> bool:

@@ -56,7 +56,7 @@ def check_damage(case: dict[str, Any], folder: Path) -> bool:
         return _check_model(path)
     out = path.with_name(f"out{'.csv' if path.suffix == '.xlsx' else path.suffix}")
     ended = run_command("clean", path, "--candidates", "names", "--out", out, "--method", "plknn",
-                        "--no-doubt", "--set", "n_neighbors=2")  # fmt: skip
+                        "--fast", "--set", "n_neighbors=2")  # fmt: skip
     check_canary()
     if ended.done:
         check_written(path, out, "clean")

@@ -35,7 +35,7 @@ COMMANDS = {
     "clean": CLEAN,
     "clean to Parquet": (*CLEAN[:-1], "out.parquet"),
     "fit": ("fit", *LEARN, "--out", "out.model"),
-    "review": ("review", *LEARN, "--out", "out.html", "--no-doubt"),
+    "review": ("review", *LEARN, "--out", "out.html", "--fast"),
     "report": ("paper", "report", "mine.toml", "--store", "store.sqlite", "--out", "out.html"),
     "run": RUN,
     "fetch": ("data", "fetch", "lost", "--data-home", "data", "--force"),

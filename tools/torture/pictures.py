@@ -78,7 +78,7 @@ def check_picture(case: dict[str, Any], folder: Path) -> bool:
     (inside / "table.csv").write_bytes(csv_bytes(["x", "town", "picture", "names"], rows))
     ended = run_command("review", inside / "table.csv", "--candidates", "names", "--image",
                         "picture", "--embed-images", "--out", folder / "review.html", "--method",
-                        "plknn", "--set", "n_neighbors=2", "--no-doubt")  # fmt: skip
+                        "plknn", "--set", "n_neighbors=2", "--fast")  # fmt: skip
     check_canary()
     if not ended.done:
         raise Defect("wrong", f"no page is written: {ended.err[-300:]}", "no page")

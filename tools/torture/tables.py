@@ -56,7 +56,7 @@ def table_cases(draw: Any) -> dict[str, Any]:
         "rows": [list(row) for row in zip(*columns.values(), strict=True)],
         "options": draw(
             st.lists(
-                st.sampled_from(["--no-doubt", "--na-is-label", "--prefix=p_", "--select"]),
+                st.sampled_from(["--fast", "--na-is-label", "--prefix=p_", "--tune"]),
                 max_size=2,
                 unique=True,
             )
@@ -147,7 +147,7 @@ byte_cases = st.fixed_dictionaries(
         "format": st.sampled_from(["csv", "csv", "csv16", "jsonl", "parquet", "xlsx"]),
         "edits": byte_edits,
         "command": st.sampled_from(["clean", "predict"]),
-        "options": st.just(["--no-doubt"]),
+        "options": st.just(["--fast"]),
     }
 )
 
@@ -175,7 +175,7 @@ excel_cases = st.fixed_dictionaries(
         ),
         "edits": byte_edits,
         "command": st.sampled_from(["clean", "predict"]),
-        "options": st.just(["--no-doubt"]),
+        "options": st.just(["--fast"]),
     }
 )
 
@@ -228,7 +228,7 @@ def check_label_forms(case: dict[str, Any], folder: Path) -> bool:
             pd.DataFrame({"x": [i / 7 for i in range(len(cells))], "names": cells}),
             candidates="names",
             no_answer=[write(*label) for label in case["no answer"]],
-            corrections=io.BytesIO(csv_bytes(["row", "candidates", "label"], correction)),
+            checked=io.BytesIO(csv_bytes(["row", "candidates", "label"], correction)),
         )
         sets.append(None if table is REJECTED else table.candidates.to_sets())
     if sets[0] != sets[1]:
@@ -265,7 +265,7 @@ def check_corrections(case: dict[str, Any], folder: Path) -> bool:
         io.BytesIO(table_bytes()),
         candidates="names",
         format="csv",
-        corrections=io.BytesIO(content),
+        checked=io.BytesIO(content),
     )
     check_canary()
     if table is REJECTED:
@@ -301,7 +301,7 @@ def check_page(case: dict[str, Any], folder: Path) -> bool:
     for heading, rows in ((HEADING, ROWS), (case["heading"], case["rows"])):
         table.write_bytes(csv_bytes(heading, rows))
         ended = run_command("review", table, "--candidates", "names", "--out", out, "--method",
-                            "plknn", "--set", "n_neighbors=2", "--no-doubt")  # fmt: skip
+                            "plknn", "--set", "n_neighbors=2", "--fast")  # fmt: skip
         if not ended.done:
             return False
         pages.append(_Page(out.read_text("utf-8")))

@@ -1,27 +1,29 @@
 """The command `clean`."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ambilearn.cli.console import Console, user_console
-from ambilearn.cli.help_sections import SectionedCommand
-from ambilearn.cli.outputs import table_writer
-from ambilearn.cli.plan import NO_DOUBT, Request
-from ambilearn.cli.table_options import (
-    calibration_option,
+from ambilearn.cli.options import (
+    Command,
     candidate_options,
-    doubt_option,
     image_options,
     method_options,
+    model_out_option,
     output_options,
     votes_options,
 )
+from ambilearn.cli.outputs import table_writer
+from ambilearn.cli.plan import FAST, Request
+
+if TYPE_CHECKING:
+    from ambilearn.tables.read import CandidateTable
 
 
 @click.command(
-    cls=SectionedCommand,
+    cls=Command,
     epilog="Example: ambilearn clean people.csv --candidates names --out cleaned.csv",
 )
 @click.argument("table")
@@ -29,18 +31,20 @@ from ambilearn.cli.table_options import (
 @votes_options
 @image_options
 @method_options
-@calibration_option
-@doubt_option
 @output_options
-def clean(table: str, no_doubt: bool, out: Path, prefix: str, **options: Any) -> None:
+@model_out_option
+def clean(table: str, out: Path, prefix: str, model_out: Path | None, **options: Any) -> None:
     """Choose one of the candidate labels of each row of a table.
 
-    Writes TABLE (CSV, Excel, Parquet or JSON lines; - is standard input) with seven new columns:
-    label, its score from 0 to 1, its confidence (the probability that it is correct; empty if
-    scores cannot be calibrated), its margin over the score of the second-best candidate, doubt
-    (above 0 if another label scores higher than all candidates), that other label as suggestion if
-    doubt is above 0, and review_rank, which is 1 for the row to check first. All other cells stay
-    unchanged. Excel files can be read, not written.
+    Writes TABLE (CSV, Excel, Parquet or JSON; - is standard input) with new columns at its end: the
+    chosen label, how certain it is, whether the true label is perhaps not a candidate, and which
+    rows to check first. All other cells stay unchanged.
+
+    The new columns are label, its score from 0 to 1, its confidence (the probability that it is
+    correct; empty if scores cannot be calibrated), its margin over the score of the second-best
+    candidate, doubt (above 0 if another label scores higher than all candidates), that other label
+    as suggestion if doubt is above 0, and review_rank, which is 1 for the row to check first. Excel
+    files can be read, not written.
 
     With --given-label, each row has one label, and some are wrong: label is the corrected label,
     score and confidence are the probability that it is correct, doubt (above 0 if the other labels
@@ -52,15 +56,25 @@ def clean(table: str, no_doubt: bool, out: Path, prefix: str, **options: Any) ->
     """
     with user_console() as console:
         request = Request.from_options(table, options)
-        request.check(console, out)
-        write_cleaned(console, request, out, no_doubt=no_doubt, prefix=prefix)
+        request.check(console, out, model_out)
+        console.show("reading the table")  # before the imports, which take a while
+        write_results(console, request, request.read(), out, model_out, prefix=prefix)
 
 
-def write_cleaned(
-    console: Console, request: Request, out: Path, *, no_doubt: bool = False, prefix: str = ""
+def write_results(
+    console: Console,
+    request: Request,
+    table: "CandidateTable",
+    out: Path | None,
+    model_out: Path | None = None,
+    *,
+    prefix: str = "",
 ) -> None:
-    """Clean the table of a request, describe the result and write it."""
-    console.show("reading the table")  # before the imports, which take a while
+    """Clean a table and write the result, the fitted model, or both; describe them.
+
+    ``request`` is what the table was read by; corrections of the table count.
+    """
+    from ambilearn.cli.fit import save, write_model
     from ambilearn.cli.result_summary import (
         describe_accuracy,
         describe_calibration,
@@ -69,41 +83,48 @@ def write_cleaned(
     )
     from ambilearn.tables.clean import clean_table
 
+    if out is None:
+        if model_out is not None:
+            write_model(console, request, table, model_out)
+        return
     write = table_writer(
         console,
         request.source,
         out,
-        format=request.reading["format"],
-        delimiter=request.reading["delimiter"],
-        decimal=request.reading["decimal"],
-        sep=request.reading["sep"],
+        request.table.file,
+        sep=table.sep,
         escape_formulas=request.escape_formulas,
     )
     labels = [f"{prefix}label", f"{prefix}suggestion"]
-    if request.given_label:
-        _check_given_label_options(request, no_doubt)
-        corrected = request.correct(console, request.read(), prefix)
-        write(corrected.frame, [request.given_label, *labels])
+    if request.table.given_label:
+        _check_given_label_options(request, model_out is not None)
+        corrected = request.correct(console, table, prefix)
+        write(corrected.frame, [*table.candidate_columns, *labels])
+        if model_out is not None:
+            save(console, request.fit(console, corrected.table), model_out)
         return
-    plan = request.plan(console, request.read())
-    cleaned = clean_table(
-        **plan._asdict(), doubt=not no_doubt, prefix=prefix, progress=console.stage
-    )
+    plan = request.plan(console, table, new_rows=model_out is not None)
+    cleaned = clean_table(**plan._asdict(), prefix=prefix, progress=console.stage)
     describe_model(console, cleaned.model, plan.params)
     describe_calibration(console, cleaned.model.calibration)
     describe_accuracy(console, cleaned.table, cleaned.choices.labels)
     write(cleaned.frame, [*cleaned.table.candidate_columns, *labels])
     describe_cleaned(console, cleaned)
+    if model_out is not None:
+        save(console, cleaned.model, model_out)
 
 
-def _check_given_label_options(request: Request, no_doubt: bool) -> None:
+def _check_given_label_options(request: Request, has_model: bool) -> None:
     """Raise an error for options that have no effect on given labels."""
-    if no_doubt:
-        raise click.UsageError(NO_DOUBT)
-    if request.select:
+    learning = request.learning
+    if learning.fast:
+        raise click.UsageError(FAST)
+    if has_model:
+        return
+    if learning.tune:
         raise click.UsageError(
-            "--select and --given-label cannot be combined: --select chooses parameters of a fit, "
-            "and --given-label fits no method."
+            "--tune and --given-label cannot be combined: --tune chooses parameters of a fit, and "
+            "--given-label fits no method."
         )
-    if request.method is None and (request.settings or request.n_landmarks is not None):
+    if learning.method is None and learning.settings:
         raise click.UsageError("With --given-label, parameters of a method require --method.")

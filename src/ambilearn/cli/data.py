@@ -7,11 +7,11 @@ from typing import Any
 import click
 
 from ambilearn.cli.console import Console
-from ambilearn.cli.help_sections import SectionedGroup
+from ambilearn.cli.options import Group
 from ambilearn.datasets.errors import DatasetError
 
 
-@click.group(cls=SectionedGroup)
+@click.group(cls=Group)
 def data() -> None:
     """List, download and check the data sets."""
 

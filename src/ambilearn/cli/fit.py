@@ -2,28 +2,32 @@
 
 from pathlib import Path
 from shlex import quote
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ambilearn.cli.console import Console, user_console
-from ambilearn.cli.help_sections import SectionedCommand
-from ambilearn.cli.plan import Request
-from ambilearn.cli.table_options import (
-    calibration_option,
+from ambilearn.cli.options import (
+    Command,
     candidate_options,
     escape_formulas_option,
     image_options,
     method_options,
+    output_file,
     output_option,
     votes_options,
 )
+from ambilearn.cli.plan import Request
+
+if TYPE_CHECKING:
+    from ambilearn.tables.model import TableModel
+    from ambilearn.tables.read import CandidateTable
 
 _SIZES = ((2**30, "GB"), (2**20, "MB"), (2**10, "kB"))
 
 
 @click.command(
-    cls=SectionedCommand,
+    cls=Command,
     epilog="Example: ambilearn fit people.csv --candidates names --out people.model",
 )
 @click.argument("table")
@@ -31,22 +35,17 @@ _SIZES = ((2**30, "GB"), (2**20, "MB"), (2**10, "kB"))
 @votes_options
 @image_options
 @method_options
-@calibration_option
-@output_option(
-    "--out",
-    required=True,
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Model file to write.",
-)
+@output_file("--out", option=output_option, common=True, help="Model file to write. Required.")
 @escape_formulas_option
-def fit(table: str, out: Path, **options: Any) -> None:
+def fit(table: str, out: Path | None, **options: Any) -> None:
     """Learn from a table and save a model that labels new rows.
 
-    TABLE is a CSV, Excel, Parquet or JSON lines file with candidate labels; - is standard input.
-    Features can be numbers, categories, truth values, dates, sentences and lists of numbers, with
-    missing cells; or images, for deepplcl. Loading a model never runs code from the file.
+    TABLE is a CSV, Excel, Parquet or JSON file with candidate labels; - is standard input. Features
+    can be numbers, categories, truth values, dates, sentences and lists of numbers, with missing
+    cells; or images, for deepplcl. Loading a model never runs code from the file.
     """
+    if out is None:
+        raise click.UsageError("Missing option '--out': name the model file to write.")
     with user_console() as console:
         if str(out) == "-":
             raise click.ClickException(
@@ -54,27 +53,33 @@ def fit(table: str, out: Path, **options: Any) -> None:
             )
         request = Request.from_options(table, options)
         request.check(console, out)
-        write_model(console, request, out)
+        console.show("reading the table")  # before the imports, which take a while
+        write_model(console, request, request.read(), out)
 
 
-def write_model(console: Console, request: Request, out: Path) -> None:
-    """Learn from the table of a request, describe the model and save it."""
-    console.show("reading the table")  # before the imports, which take a while
+def write_model(console: Console, request: Request, table: "CandidateTable", out: Path) -> None:
+    """Learn from a table, describe the model and save it."""
     from ambilearn.cli.result_summary import (
         describe_accuracy,
         describe_calibration,
         describe_model,
     )
     from ambilearn.tables.model import fit_table
-    from ambilearn.tables.model_file import save_model
 
-    plan = request.plan(console, request.read(), new_rows=True)
+    plan = request.plan(console, table, new_rows=True)
     model = fit_table(**plan._asdict(), progress=console.stage)
     describe_model(console, model, plan.params)
     describe_calibration(console, model.calibration, new_rows=True)
-    if not request.given_label:  # else the share of right labels is shown with the correction
+    if not request.table.given_label:  # else the share of right labels is shown with the correction
         learned = plan.table.with_min_votes(model.min_votes)
         describe_accuracy(console, learned, model.method.transduction_)
+    save(console, model, out)
+
+
+def save(console: Console, model: "TableModel", out: Path) -> None:
+    """Save a model, and say how to use it."""
+    from ambilearn.tables.model_file import save_model
+
     console.show("saving the model")
     save_model(model, out)
     console.say(f"saved {out} ({_size(out)}). To label new rows:")

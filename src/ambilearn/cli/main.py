@@ -12,13 +12,13 @@ from ambilearn.cli.clean import clean
 from ambilearn.cli.data import data
 from ambilearn.cli.errors import DEBUG, EXPECTED, describe_error
 from ambilearn.cli.fit import fit
-from ambilearn.cli.help_sections import SectionedGroup
+from ambilearn.cli.options import Group
 from ambilearn.cli.paper import paper
 from ambilearn.cli.predict import predict
 from ambilearn.cli.review import review
 
 
-class _OneLineErrors(SectionedGroup):
+class _OneLineErrors(Group):
     """A group whose commands report any error as one message, without a traceback."""
 
     def main(self, *arguments: Any, **options: Any) -> Any:
@@ -55,6 +55,5 @@ def main() -> None:
     """
 
 
-main.add_section("Your own table", clean, review, audit, fit, predict)
-main.add_section("Data sets", data)
-main.add_section("The paper's experiments", paper)
+for command in (clean, review, audit, fit, predict, data, paper):
+    main.add_command(command)

@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +10,8 @@ import click
 
 from ambilearn._utils.files import check_writable as check_file_writable
 from ambilearn._utils.text import pluralize
-from ambilearn.cli.console import Console
-from ambilearn.cli.streams import standard_output
-from ambilearn.cli.table_options import source_and_format
+from ambilearn.cli.console import Console, standard_output
+from ambilearn.tables.description import FileFormat
 
 
 def check_outputs(
@@ -74,32 +73,30 @@ def _describe(file: str | Path) -> str:
 
 def table_writer(
     console: Console,
-    table: str,
+    source: str,
     out: Path,
+    file: FileFormat,
     *,
-    format: str | None,
-    delimiter: str | None,
-    decimal: str = ".",
     sep: str = "|",
     escape_formulas: bool = False,
-) -> Callable[[Any, list[str]], None]:
+) -> Callable[[Any, Sequence[str]], None]:
     """Function that writes the result of a command; an unsupported format raises an error.
 
-    In ``table``, the input, and ``out``, ``-`` is a standard stream. The other arguments are
-    options of the command.
+    In ``source``, the input, and ``out``, ``-`` is a standard stream. ``file`` is how the input is
+    read.
     """
     from ambilearn.tables.writing import check_writable, format_of_name, write_table
 
+    format, delimiter = file.format_of(source) or "csv", file.delimiter
     if str(out) == "-":
-        target, format = standard_output(), source_and_format(table, format)[1]
+        target = standard_output()
         format = "csv" if format == "xlsx" else format  # Excel files cannot be written
     else:
-        target, source_format, format = out, format, format_of_name(str(out))
-        if format != source_and_format(table, source_format)[1]:
-            delimiter = None  # that of the input
+        target, written = out, format_of_name(str(out))
+        format, delimiter = written, delimiter if written == format else None
     check_writable(format)
 
-    def write(frame: Any, text_columns: list[str]) -> None:
+    def write(frame: Any, text_columns: Sequence[str]) -> None:
         if target is out:
             console.show("writing the table")
         else:
@@ -107,9 +104,9 @@ def table_writer(
         write_table(
             frame,
             target,
-            format=format,
+            format=None if target is out else format,
             delimiter=delimiter,
-            decimal=decimal,
+            decimal=file.decimal,
             sep=sep,
             text_columns=text_columns,
             escape_formulas=escape_formulas,

@@ -9,7 +9,7 @@ import click
 
 from ambilearn._utils.text import pluralize
 from ambilearn.cli.console import Console
-from ambilearn.cli.help_sections import SectionedGroup
+from ambilearn.cli.options import Group
 from ambilearn.cli.outputs import check_outputs
 from ambilearn.cli.paper_run import FILE, FOLDER, OUTPUT, chosen_specs, common_options, run
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ambilearn.experiments.store import Store
 
 
-@click.group(cls=SectionedGroup)
+@click.group(cls=Group)
 def paper() -> None:
     """Repeat the experiments of the PL-CL paper."""
 

@@ -3,29 +3,33 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
 from ambilearn._utils.image_files import IMAGE_ENDINGS, is_image_file
 from ambilearn._utils.text import pluralize
-from ambilearn.cli.console import Console
+from ambilearn.cli.console import Console, standard_input
 from ambilearn.cli.outputs import check_outputs
-from ambilearn.cli.table_options import LONG_FORM, check_device, source_and_format
 from ambilearn.registry import METHODS
+from ambilearn.tables.description import FileFormat, TableDescription
 
 if TYPE_CHECKING:
     from ambilearn.tables.given_labels import CorrectedTable
+    from ambilearn.tables.model import TableModel
     from ambilearn.tables.read import CandidateTable
 
 
-NO_DOUBT = (
-    "--no-doubt and --given-label cannot be combined: doubt decides which labels are changed."
+FAST = (
+    "--fast and --given-label cannot be combined: the probabilities decide which labels are "
+    "changed."
 )
 _NO_ANNOTATORS = (
     "There are no annotators to judge: name several columns with --candidates, or pass answers in "
     "long form with --item, --annotator and --answer."
 )
+_Kind = TypeVar("_Kind")
+_LONG_FORM = ("item", "annotator", "answer", "features_from")  # options of answers in long form
 
 
 class Plan(NamedTuple):
@@ -34,101 +38,97 @@ class Plan(NamedTuple):
     table: "CandidateTable"
     method: str
     params: dict[str, Any]
-    select: bool
+    tune: bool
     random_state: int
     device: str | None
-    calibrate: bool
+    fast: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
+class Learning:
+    """How to learn from a table: the options of the same names."""
+
+    method: str | None = None
+    settings: tuple[str, ...] = ()
+    tune: bool = False
+    seed: int = 0
+    device: str | None = None
+    weight_annotators: bool | None = None
+    fast: bool = False
+
+    def parameters(self) -> dict[str, Any]:
+        """Parameters of the method."""
+        from ambilearn.tables.methods import parse_settings
+
+        return parse_settings(self.settings)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Request:
-    """A table and how to learn from it, as described by the options of a command.
+    """A table and how to learn from it, as described by the options of a command."""
 
-    ``reading`` has the options that describe how to read the table; the other attributes are
-    the options of the same name.
-    """
-
-    source: str
-    reading: dict[str, Any]
-    method: str | None
-    settings: tuple[str, ...]
-    n_landmarks: int | None
-    select: bool
-    seed: int
-    device: str | None
-    skills: bool | None
-    no_calibration: bool = False
+    table: TableDescription
+    learning: Learning
     annotators_out: Path | None = None
     escape_formulas: bool = False
-    table: "CandidateTable | None" = None  # if it was read already
 
     @classmethod
     def from_options(cls, source: str, options: dict[str, Any]) -> "Request":
-        """Split the options of a command into those above and those for reading the table."""
-        names = {field.name for field in fields(cls)}
-        own = {name: value for name, value in options.items() if name in names}
-        reading = {name: value for name, value in options.items() if name not in names}
-        return cls(source, reading, **own)
+        """The request of a command; an error for options that cannot be combined."""
+        _check_form(options)
+        # Without long form, its options have no value, and the description has defaults for them.
+        filled = {name: value for name, value in options.items() if value is not None}
+        table = _fill(TableDescription, filled, source=source, file=file_format(source, filled))
+        learning = _fill(Learning, filled)
+        return _fill(cls, filled, table=table, learning=learning)
 
     def check(self, console: Console, *outputs: Path | None) -> None:
         """Raise an error for unusable files, options and devices before any work is done."""
+        table, learning = self.table, self.learning
         check_outputs([*outputs, self.annotators_out], self.inputs())
         _check_no_images(outputs)
-        if self.learns_from_images and (self.reading["features"] or self.reading["categorical"]):
+        if self.learns_from_images and (table.features or table.categorical):
             raise click.UsageError(
                 "--features and --categorical cannot be combined with --image and --method "
                 "deepplcl: the network learns from the images alone."
             )
-        if self.skills and self.reading["min_votes"] is not None:
+        if learning.weight_annotators and table.min_votes is not None:
             raise click.UsageError(
-                "--skills and --min-votes cannot be combined: --skills weights annotators instead "
-                "of counting votes. Leave one of them out."
+                "--weight-annotators and --min-votes cannot be combined: annotators are weighted "
+                "instead of counting votes. Leave one of them out."
             )
-        if self.method is not None:
-            METHODS[self.method].check_installed()
-        check_device(console, self.device)
+        if learning.method is not None:
+            METHODS[learning.method].check_installed()
+        check_device(console, learning.device)
+
+    def inputs(self) -> list[Any]:
+        """Files that are read."""
+        return [self.table.source, self.table.checked, self.table.features_from]
+
+    @property
+    def source(self) -> str:
+        """Name of the table, ``-`` for standard input."""
+        return str(self.table.source)
 
     @property
     def learns_from_images(self) -> bool:
         """Whether the method learns from the images, and from no other column."""
-        return self.reading["image"] is not None and self.method == "deepplcl"
+        return self.table.image is not None and self.learning.method == "deepplcl"
 
-    def inputs(self) -> list[Any]:
-        """Files that are read."""
-        return [self.source, self.reading["corrections"], self.reading.get("features_from")]
-
-    def with_corrections(self, path: Path | None) -> "Request":
-        """The same request with another file of corrections; its annotators are not written."""
-        reading = self.reading | {"corrections": path}
-        return replace(self, reading=reading, annotators_out=None)
+    def with_checked(self, path: Path | None) -> "Request":
+        """The request with another file of checked labels; its annotators are not written."""
+        return replace(self, table=replace(self.table, checked=path), annotators_out=None)
 
     def read(self) -> "CandidateTable":
         """Read the table; images that the method does not learn from are not a feature."""
-        if self.table is not None:
-            return self.table
-        image = self.reading["image"]
-        if image is None or self.learns_from_images:
-            return self._read(image)
         from ambilearn.review.from_table import drop_feature, image_column
+        from ambilearn.tables.read import read_table
 
-        table = self._read(None)
-        return drop_feature(table, image_column(table, image))
-
-    def _read(self, image: str | None) -> "CandidateTable":
-        """Read rows with candidates, or answers in long form."""
-        reading = self.reading | {"image": image}
-        columns = {name: reading.pop(name, None) for name in LONG_FORM}
-        _check_form(reading["candidates"], reading["given_label"], columns)
-        from ambilearn.tables.answers import read_answer_table
-        from ambilearn.tables.read import read_candidate_table
-
-        source, format = source_and_format(self.source, reading["format"])
-        reading |= {"features": reading["features"] or None, "format": format or None}
-        named = {name: reading.pop(name) for name in ("candidates", "given_label")}
-        if any(named.values()):
-            named["candidates"] = named["candidates"] or None
-            return read_candidate_table(source, **named, **reading)
-        return read_answer_table(source, **columns, **reading)
+        about = replace(self.table, source=open_table(self.table.source))
+        if about.image is None or self.learns_from_images:
+            return read_table(about)
+        table = read_table(replace(about, image=None))
+        return drop_feature(table, image_column(table, about.image))
 
     def plan(self, console: Console, table: "CandidateTable", *, new_rows: bool = False) -> Plan:
         """Describe the table, choose the method if none is named, and judge any annotators.
@@ -137,25 +137,23 @@ class Request:
         """
         from ambilearn.cli.table_summary import describe_table, hint_at_given_label
 
-        if self.given_label:
+        if self.table.given_label:
             table = self.correct(console, table).table
         else:
             describe_table(console, table)
             hint_at_given_label(console, table)
-        params = method_parameters(self.settings, self.n_landmarks)
-        method = self.method or _default_method(console, table, params, self.select)
-        plan = Plan(
-            table, method, params, self.select, self.seed, self.device, not self.no_calibration
-        )
+        plan = self._plan(console, table)
         if not self._should_judge(console, table):
             return plan
-        return self._judge(console, plan, new_rows and plan.calibrate)
+        return self._judge(console, plan, new_rows and not plan.fast)
 
-    @property
-    def given_label(self) -> str | None:
-        """The column with one label per row, if the table has one."""
-        column: str | None = self.reading["given_label"]
-        return column
+    def _plan(self, console: Console, table: "CandidateTable") -> Plan:
+        learning = self.learning
+        params = learning.parameters()
+        method = learning.method or _default_method(console, table, params, learning.tune)
+        return Plan(
+            table, method, params, learning.tune, learning.seed, learning.device, learning.fast
+        )
 
     def correct(
         self, console: Console, table: "CandidateTable", prefix: str | None = None
@@ -165,42 +163,52 @@ class Request:
         from ambilearn.cli.table_summary import describe_table
         from ambilearn.tables.given_labels import correct_table
 
-        if self.skills or self.annotators_out:
+        learning = self.learning
+        if learning.weight_annotators or self.annotators_out:
             raise click.UsageError(_NO_ANNOTATORS)
         describe_table(console, table)
-        # Without --method, the parameters are for the model that `fit` trains.
-        params = method_parameters(self.settings, self.n_landmarks) if self.method else None
         corrected = correct_table(
             table,
-            self.method,
-            params,
-            random_state=self.seed,
-            device=self.device,
+            learning.method,
+            # Without --method, the parameters are for the model that `fit` trains.
+            learning.parameters() if learning.method else None,
+            random_state=learning.seed,
+            device=learning.device,
             prefix=prefix,
             progress=console.stage,
         )
         describe_corrected(console, corrected)
         return corrected
 
+    def fit(self, console: Console, table: "CandidateTable") -> "TableModel":
+        """Fit a model to corrected labels."""
+        from ambilearn.cli.result_summary import describe_calibration, describe_model
+        from ambilearn.tables.model import fit_table
+
+        plan = self._plan(console, table)
+        model = fit_table(**plan._asdict(), progress=console.stage)
+        describe_model(console, model, plan.params)
+        describe_calibration(console, model.calibration, new_rows=True)
+        return model
+
     def _should_judge(self, console: Console, table: "CandidateTable") -> bool:
         """Whether to judge annotators; an error if options need it and it is impossible."""
+        wanted = self.learning.weight_annotators
         if table.votes is None:
-            if self.skills or self.annotators_out:
+            if wanted or self.annotators_out:
                 raise click.UsageError(_NO_ANNOTATORS)
             return False
-        if self.skills is None and self.method == "deepplcl":
+        if wanted is None and self.learning.method == "deepplcl":
             console.say(
                 "All annotators have the same weight: estimating their reliability trains "
-                "many networks. Use --skills to do it anyway.",
+                "many networks. Use --weight-annotators to do it anyway.",
                 style="yellow",
             )
             judge = False
-        elif self.skills is None:
-            judge = self.reading["min_votes"] is None
         else:
-            judge = self.skills
+            judge = self.table.min_votes is None if wanted is None else wanted
         if self.annotators_out and not judge:
-            raise click.UsageError("--annotators-out requires --skills.")
+            raise click.UsageError("--annotators-out requires --weight-annotators.")
         return judge
 
     def _judge(self, console: Console, plan: Plan, new_rows: bool) -> Plan:
@@ -215,7 +223,7 @@ class Request:
             plan.table,
             plan.method,
             plan.params,
-            select=plan.select,
+            tune=plan.tune,
             random_state=plan.random_state,
             new_rows=new_rows,
             progress=console.stage,
@@ -226,7 +234,7 @@ class Request:
             write_table(frame, self.annotators_out, escape_formulas=self.escape_formulas)
             console.say(f"wrote {self.annotators_out}: {pluralize(len(frame), 'row')}")
         params = plan.params | judged.chosen
-        return plan._replace(table=judged.table, params=params, select=False)
+        return plan._replace(table=judged.table, params=params, tune=False)
 
 
 def _check_no_images(outputs: Iterable[Path | None]) -> None:
@@ -240,17 +248,16 @@ def _check_no_images(outputs: Iterable[Path | None]) -> None:
             raise click.ClickException(f"{file} is an image. Choose another name.")
 
 
-def _check_form(
-    candidates: tuple[str, ...], given_label: str | None, columns: dict[str, str | None]
-) -> None:
+def _check_form(options: dict[str, Any]) -> None:
     """Check that the options name candidates, given labels, or answers in long form."""
-    if given_label and (candidates or any(columns.values())):
+    candidates, given_label = options["candidates"], options["given_label"]
+    missing = [f"--{name.replace('_', '-')}" for name in _LONG_FORM if not options[name]]
+    if given_label and (candidates or len(missing) < len(_LONG_FORM)):
         raise click.UsageError(
             "--given-label is for tables with one label per row: it cannot be combined with "
             "--candidates, --item, --annotator, --answer and --features-from."
         )
-    missing = [f"--{name.replace('_', '-')}" for name, value in columns.items() if not value]
-    if len(missing) == len(columns):
+    if len(missing) == len(_LONG_FORM):
         if not candidates and not given_label:
             raise click.UsageError(
                 "Missing option '--candidates': name the column with the candidate labels; or use "
@@ -268,20 +275,41 @@ def _check_form(
         )
 
 
-def method_parameters(settings: tuple[str, ...], n_landmarks: int | None) -> dict[str, Any]:
-    """Parameters of the method from ``--set`` and ``--n-landmarks``."""
-    from ambilearn.tables.methods import parse_settings
+def _fill(kind: type[_Kind], options: dict[str, Any], **given: Any) -> _Kind:
+    """An object whose attributes are the options of the same names."""
+    names = {each.name for each in fields(kind)}  # type: ignore[arg-type]
+    return kind(**{name: options[name] for name in names & options.keys()} | given)
 
-    landmarks = () if n_landmarks is None else (f"n_landmarks={n_landmarks}",)
-    return parse_settings(settings + landmarks)
+
+def file_format(source: str, options: dict[str, Any]) -> FileFormat:
+    """How to read a table; standard input is CSV unless its format is named."""
+    filled = {name: value for name, value in options.items() if value is not None}
+    found = _fill(FileFormat, filled)
+    return replace(found, format="csv") if source == "-" and found.format is None else found
+
+
+def open_table(source: str) -> Any:
+    """The file to read; ``-`` is standard input."""
+    return standard_input() if source == "-" else source
+
+
+def check_device(console: Console, device: str | None) -> None:
+    """Raise an error for an unavailable device before any work is done."""
+    if device is None:
+        return
+    console.show("looking for the device")  # PyTorch takes seconds to import
+    from ambilearn.backend.arrays import computing_on
+
+    with computing_on(device):
+        pass
 
 
 def _default_method(
-    console: Console, table: "CandidateTable", params: dict[str, Any], select: bool
+    console: Console, table: "CandidateTable", params: dict[str, Any], tune: bool
 ) -> str:
     from ambilearn.tables.default_method import choose_default
 
-    name, reason = choose_default(table, params, select=select)
+    name, reason = choose_default(table, params, tune=tune)
     other = "" if name == "plcl" else "; use --method plcl for the method of the paper"
     console.say(f"method: {METHODS[name].name} (default {reason}){other}")
     return name

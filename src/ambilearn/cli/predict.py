@@ -1,25 +1,26 @@
 """The command `predict`."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from ambilearn._utils.text import pluralize
 from ambilearn.cli.console import user_console
-from ambilearn.cli.help_sections import SectionedCommand, section
-from ambilearn.cli.outputs import check_outputs, table_writer
-from ambilearn.cli.table_options import (
-    check_device,
+from ambilearn.cli.options import (
+    Command,
     device_option,
     format_options,
     image_folder_option,
     output_options,
-    source_and_format,
+    section,
 )
+from ambilearn.cli.outputs import check_outputs, table_writer
+from ambilearn.cli.plan import check_device, file_format, open_table
 
 
 @click.command(
-    cls=SectionedCommand,
+    cls=Command,
     epilog="Example: ambilearn predict people.model new.csv --out labeled.csv",
 )
 @click.argument("model", type=click.Path(exists=True, dir_okay=False, path_type=Path))
@@ -31,56 +32,43 @@ from ambilearn.cli.table_options import (
 def predict(
     model: Path,
     table: str,
-    format: str | None,
-    delimiter: str | None,
-    decimal: str,
     image_folders: tuple[Path, ...],
     device: str | None,
     out: Path,
     prefix: str,
     escape_formulas: bool,
+    **options: Any,
 ) -> None:
     """Label the rows of a table with a model saved by `fit`.
 
-    Writes TABLE (CSV, Excel, Parquet or JSON lines; - is standard input) with four new columns:
+    Writes TABLE (CSV, Excel, Parquet or JSON; - is standard input) with four new columns:
     label, its score from 0 to 1, its confidence (the probability that it is correct; empty if the
-    model is not calibrated), and its margin over the score of the second-best label. TABLE must
-    have the feature columns of the model; other columns are kept. For an image model, these are
-    names of files in the folder of TABLE or its subfolders.
+    model is not calibrated), and its margin over the score of the second-best label.
+
+    TABLE must have the feature columns of the model; other columns are kept. For an image model,
+    these are names of files in the folder of TABLE or its subfolders.
     """
     with user_console() as console:
         check_outputs([out], [model, table])
         check_device(console, device)
         console.show("loading the model")
-        from ambilearn.datasets.frames import read_frame, source_name
         from ambilearn.tables.model_file import load_table_model
 
-        write = table_writer(
-            console,
-            table,
-            out,
-            format=format,
-            delimiter=delimiter,
-            decimal=decimal,
-            escape_formulas=escape_formulas,
-        )
+        file = file_format(table, options)
+        write = table_writer(console, table, out, file, escape_formulas=escape_formulas)
         loaded = load_table_model(model)
         console.show("reading the table")
-        source, format = source_and_format(table, format)
-        frame = read_frame(source, format=format or None, delimiter=delimiter)
+        name, frame = file.read(open_table(table))
         console.show(f"labeling {pluralize(len(frame), 'row')}")
         labeled = loaded.predict(
             frame,
-            source_name(source),
+            name,
             prefix=prefix,
             device=device,
-            decimal=decimal,
+            decimal=file.decimal,
             image_folders=image_folders,
         )
-        console.say(
-            f"{source_name(source)}: {pluralize(len(frame), 'row')} labeled by "
-            f"{loaded.about['method']}"
-        )
+        console.say(f"{name}: {pluralize(len(frame), 'row')} labeled by {loaded.about['method']}")
         if loaded.calibration.inverse_temperature is None:
             console.say(f"confidence is empty: {loaded.calibration.reason}")
         write(labeled, [f"{prefix}label"])

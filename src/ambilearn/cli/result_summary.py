@@ -31,8 +31,8 @@ def describe_model(console: Console, model: TableModel, given: dict[str, Any]) -
     if parameters.get("n_landmarks") and "n_landmarks" not in given:
         console.say(
             f"the kernel of {model.about['rows']} rows is approximated by "
-            f"{parameters['n_landmarks']} landmarks. Choose another number with --n-landmarks; "
-            "--set n_landmarks=none is exact and needs memory for n×n matrices.",
+            f"{parameters['n_landmarks']} landmarks. Choose another number with --set "
+            "n_landmarks=N; --set n_landmarks=none is exact and needs memory for n×n matrices.",
             style="yellow",
         )
 
@@ -70,7 +70,7 @@ def describe_accuracy(console: Console, table: CandidateTable, labels: NDArray[A
     if not outside.any():
         return
     rows = pluralize(int(outside.sum()), "row")
-    if table.unjudged is None:
+    if table.judgment is None:
         found = f"is not a candidate ({rows}); their chosen label is always wrong"
     else:  # a label that is in no answer may still be chosen
         found = f"is in no answer ({rows})"
@@ -80,7 +80,7 @@ def describe_accuracy(console: Console, table: CandidateTable, labels: NDArray[A
 def _without_answer(table: CandidateTable) -> NDArray[np.bool_]:
     """Rows of a judged table without an answer or a correction."""
     unanswered = np.zeros(len(table.candidates), dtype=bool)
-    if table.unjudged is not None and table.votes is not None:
+    if table.judgment is not None and table.votes is not None:
         unanswered = table.votes.answers_per_item == 0
         unanswered[list(table.corrections.labels)] = False
     return unanswered
@@ -93,7 +93,7 @@ def describe_cleaned(console: Console, cleaned: CleanedTable) -> None:
 
     table = cleaned.table
     ambiguous = int((table.candidates.sizes > 1).sum())
-    judged = table.unjudged is not None
+    judged = table.judgment is not None
     if judged:
         disputed = (table.given.sizes > 1) & ~_without_answer(table)
         console.say(f"{pluralize(int(disputed.sum()), 'row')} with several different answers")
@@ -181,7 +181,7 @@ def describe_doubt(console: Console, table: CandidateTable, doubt: Doubt | None)
     if ahead:
         console.say(
             f"{pluralize(ahead, 'row')} where another label scores higher than every "
-            f"{'candidate' if table.unjudged is None else 'answer'} (doubt above 0). Check "
+            f"{'candidate' if table.judgment is None else 'answer'} (doubt above 0). Check "
             f"{'it' if ahead == 1 else 'them'}; this is not the number of wrong rows"
         )
 

@@ -1,40 +1,37 @@
 """The command `review`."""
 
 from pathlib import Path
-from shlex import join
 from typing import Any, NamedTuple
 
 import click
 
 from ambilearn._utils.text import pluralize
 from ambilearn.cli.console import Console, user_console
-from ambilearn.cli.help_sections import SectionedCommand, section
-from ambilearn.cli.plan import NO_DOUBT, Request
-from ambilearn.cli.table_options import (
-    calibration_option,
+from ambilearn.cli.options import (
+    Command,
     candidate_options,
-    doubt_option,
+    command_line,
     image_folder_option,
     image_option,
     method_options,
     output_option,
+    section,
     votes_options,
 )
+from ambilearn.cli.plan import FAST, Request
 from ambilearn.registry import METHODS
 
 serve_option = section("Server")
 
 
 @click.command(
-    cls=SectionedCommand,
+    cls=Command,
     epilog="Example: ambilearn review people.csv --candidates names --serve",
 )
 @click.argument("table")
 @candidate_options
 @votes_options
 @method_options
-@calibration_option
-@doubt_option
 @image_option(
     "--image",
     metavar="COLUMN",
@@ -82,23 +79,22 @@ serve_option = section("Server")
     "--cleaned-out",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="At the end, write the table as `clean` does with the answers as --corrections.",
+    help="At the end, write the table as `clean` does with the answers as --checked.",
 )
 @serve_option(
-    "--corrections-out",
+    "--checked-out",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="At the end, write the answers as a file for --corrections.",
+    help="At the end, write the answers as a file for --checked.",
 )
 @serve_option(
     "--model-out",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="At the end, save the model as `fit` does with the answers as --corrections.",
+    help="At the end, save the model as `fit` does with the answers as --checked.",
 )
 def review(
     table: str,
-    no_doubt: bool,
     no_images: bool,
     embed_images: bool,
     out: Path,
@@ -107,7 +103,7 @@ def review(
     port: int | None,
     journal: Path | None,
     cleaned_out: Path | None,
-    corrections_out: Path | None,
+    checked_out: Path | None,
     model_out: Path | None,
     **options: Any,
 ) -> None:
@@ -117,7 +113,7 @@ def review(
     candidates of each row of TABLE (CSV, Excel, Parquet or JSON lines; - is standard input) with
     their scores, images, and a suggestion if the true label is probably not a candidate. The rows
     are in the order in which to check them; accept or correct labels with the keyboard. The page
-    keeps your work and saves it as a CSV file for --corrections of `clean`, `fit` and `review`. If
+    keeps your work and saves it as a CSV file for --checked of `clean`, `fit` and `review`. If
     several annotators answered, their reliability is estimated as in `clean`. With --given-label,
     the page shows the given label of each row, and the most likely other label of doubtful rows.
 
@@ -134,19 +130,18 @@ def review(
         image, folders = options["image"], options["image_folders"]
         if not serve:
             shown = _Images(image, no_images, embed_images, folders)
-            _write_page(console, request, out, shown, not no_doubt)
+            _write_page(console, request, out, shown)
             return
         from ambilearn.cli.serve import ServeOptions, serve_review
 
         chosen = ServeOptions(
-            journal, port or 0, not no_browser, cleaned_out, corrections_out, model_out
+            journal, port or 0, not no_browser, cleaned_out, checked_out, model_out
         )
         request.check(console, *chosen.outputs())
         serve_review(
             console,
             request,
             chosen,
-            no_doubt=no_doubt,
             image=image,
             no_images=no_images,
             image_folders=folders,
@@ -162,7 +157,7 @@ class _Images(NamedTuple):
     folders: tuple[Path, ...]
 
 
-def _write_page(console: Console, request: Request, out: Path, shown: _Images, doubt: bool) -> None:
+def _write_page(console: Console, request: Request, out: Path, shown: _Images) -> None:
     """Write a page that needs no server."""
     request.check(console, out)
     console.show("reading the table")  # before the imports, which take a while
@@ -177,10 +172,10 @@ def _write_page(console: Console, request: Request, out: Path, shown: _Images, d
     if image is None and not shown.hidden:
         image = image_column(table)
         table = drop_feature(table, image)
-    learn = _correct if request.given_label else _learn
-    learned = learn(console, request, table, doubt)
+    learn = _correct if request.table.given_label else _learn
+    learned = learn(console, request, table)
     console.show("writing the page")
-    named = request.reading.get("features_from") or request.source
+    named = request.table.features_from or request.source
     folder = Path.cwd() if named == "-" else Path(named).parent
     images = Images(folder, out.parent, shown.embedded, shown.folders)
     with without_pillow_warnings():
@@ -189,7 +184,7 @@ def _write_page(console: Console, request: Request, out: Path, shown: _Images, d
     _describe_images(console, image, images)
     console.say(f"wrote {out}: {pluralize(len(page.rows), 'row')}; open it in a browser")
     console.say("To use the labels that you download from the page:")
-    console.say(f"  {_next_command(request, page.download)}")
+    console.say(f"  {_next_command(request.source, page.download)}")
 
 
 _SERVER_OPTIONS = (
@@ -197,7 +192,7 @@ _SERVER_OPTIONS = (
     "port",
     "journal",
     "cleaned_out",
-    "corrections_out",
+    "checked_out",
     "model_out",
 )
 
@@ -219,7 +214,7 @@ def _check_server_options(serve: bool, table: str) -> None:
     if find("given_label"):
         raise click.UsageError(
             "--given-label and --serve cannot be combined: leave out --serve, and pass the labels "
-            "that you download from the page with --corrections."
+            "that you download from the page with --checked."
         )
     if find("device") and context.params["method"] != "deepplcl":
         raise click.UsageError(
@@ -230,7 +225,7 @@ def _check_server_options(serve: bool, table: str) -> None:
         raise click.UsageError("--serve needs a table in a file, not standard input.")
 
 
-def _learn(console: Console, request: Request, table: Any, doubt: bool) -> dict[str, Any]:
+def _learn(console: Console, request: Request, table: Any) -> dict[str, Any]:
     """Fit a method to the candidates: what the page shows of it."""
     from ambilearn.cli.result_summary import (
         describe_accuracy,
@@ -250,7 +245,7 @@ def _learn(console: Console, request: Request, table: Any, doubt: bool) -> dict[
     scores = table.score_candidates(model.method)
     describe_accuracy(console, table, choose_candidates(table.candidates, scores).labels)
     found = None
-    if doubt:  # thorough: a reviewer's time is worth more than computing time
+    if not plan.fast:  # thorough: a reviewer's time is worth more than computing time
         found = judge_candidates(
             model, table, plan.random_state, console.stage, plan.device, thorough=True
         )
@@ -264,10 +259,10 @@ def _learn(console: Console, request: Request, table: Any, doubt: bool) -> dict[
     }
 
 
-def _correct(console: Console, request: Request, table: Any, doubt: bool) -> dict[str, Any]:
+def _correct(console: Console, request: Request, table: Any) -> dict[str, Any]:
     """Correct the given labels: what the page shows of them."""
-    if not doubt:
-        raise click.UsageError(NO_DOUBT)
+    if request.learning.fast:
+        raise click.UsageError(FAST)
     from numpy import isnan
 
     corrected = request.correct(console, table)
@@ -280,34 +275,18 @@ def _correct(console: Console, request: Request, table: Any, doubt: bool) -> dic
         "doubt": corrected.doubt,
         "choices": corrected.choices,
         "given": corrected.given,
-        "method": METHODS[request.method].name if request.method else "",
+        "method": METHODS[request.learning.method].name if request.learning.method else "",
     }
 
 
-def _next_command(request: Request, corrections: str) -> str:
+def _next_command(source: str, corrections: str) -> str:
     """The command that uses the corrections, with the options of the table and the method."""
-    words = ["ambilearn", "clean", request.source]
-    chosen = ("n_landmarks", "select", "seed", "no_calibration")
-    given = request.reading | {name: getattr(request, name) for name in chosen}
-    for option in review.params:
-        value = given.get(str(option.name))
-        if not value or value == option.default or option.name == "corrections":
-            continue
-        if value is True:
-            words.append(option.opts[0])
-            continue
-        for each in value if isinstance(value, tuple) else [value]:
-            words += [option.opts[0], str(each).replace("\t", "\\t")]
-    if request.method is not None:
-        words += ["--method", request.method]
-    for setting in request.settings:
-        words += ["--set", setting]
-    if request.skills is not None:
-        words.append("--skills" if request.skills else "--no-skills")
-    name = Path("table.csv" if request.source == "-" else request.source)
+    from ambilearn.cli.clean import clean
+
+    name = Path("table.csv" if source == "-" else source)
     suffix = name.suffix if name.suffix.lower() in (".tsv", ".parquet", ".jsonl") else ".csv"
     cleaned = name.with_name(f"{name.stem}-cleaned{suffix}")
-    return join([*words, "--corrections", corrections, "--out", str(cleaned)])
+    return command_line(click.get_current_context(), clean, checked=corrections, out=str(cleaned))
 
 
 def _describe_images(console: Console, image: str | None, images: Any) -> None:

@@ -16,9 +16,8 @@ import click
 
 from ambilearn._utils.interrupts import delaying_interrupts
 from ambilearn._utils.text import pluralize, readable_file_name
-from ambilearn.cli.clean import write_cleaned
+from ambilearn.cli.clean import write_results
 from ambilearn.cli.console import Console
-from ambilearn.cli.fit import write_model
 from ambilearn.cli.outputs import check_outputs
 from ambilearn.cli.plan import Request
 from ambilearn.registry import METHODS
@@ -43,7 +42,7 @@ class ServeOptions:
     port: int
     browser: bool
     cleaned_out: Path | None
-    corrections_out: Path | None
+    checked_out: Path | None
     model_out: Path | None
 
     def named_outputs(self) -> list[str]:
@@ -52,7 +51,7 @@ class ServeOptions:
 
     def outputs(self) -> list[Path | None]:
         """Files that are written at the end."""
-        return [self.cleaned_out, self.corrections_out, self.model_out]
+        return [self.cleaned_out, self.checked_out, self.model_out]
 
 
 def serve_review(
@@ -60,7 +59,6 @@ def serve_review(
     request: Request,
     options: ServeOptions,
     *,
-    no_doubt: bool,
     image: str | None,
     no_images: bool,
     image_folders: tuple[Path, ...],
@@ -71,7 +69,6 @@ def serve_review(
     check_outputs([*outputs, request.annotators_out], request.inputs())
     from ambilearn.review.embedding import without_pillow_warnings
     from ambilearn.review.process import LearnerProcess
-    from ambilearn.serve.from_table import with_answers
     from ambilearn.tables.corrections import write_corrections
 
     with ExitStack() as stack:
@@ -88,7 +85,7 @@ def serve_review(
             journal,
             image,
             images,
-            not no_doubt,
+            not request.learning.fast,
             options.named_outputs(),
         )
         with session:
@@ -101,17 +98,17 @@ def serve_review(
                 _keep_answers(console, journal)
                 n_rows = pluralize(len(session.labels_), "row")
                 console.say(f"{n_rows} settled; the answers are in {journal.path}")
-                if options.corrections_out:
-                    write_corrections(options.corrections_out, session.labels_, table.texts)
-                    console.say(f"wrote {options.corrections_out}: {n_rows}")
+                if options.checked_out:
+                    write_corrections(options.checked_out, session.labels_, table.texts)
+                    console.say(f"wrote {options.checked_out}: {n_rows}")
                 if not any(options.outputs()):
                     console.say(
                         "To write results, repeat the command with --cleaned-out FILE, "
-                        "--model-out FILE or --corrections-out FILE."
+                        "--model-out FILE or --checked-out FILE."
                     )
         # The rows that were reviewed: the file may have changed in the meantime.
-        answered = replace(request, table=with_answers(read, session.labels_), annotators_out=None)
-        _finish(console, answered, options, no_doubt, interrupts)
+        answered = read.with_checked(session.labels_)
+        _finish(console, replace(request, annotators_out=None), answered, options, interrupts)
 
 
 def _keep_answers(console: Console, journal: "Journal") -> None:
@@ -134,7 +131,7 @@ def _read_table(
     from ambilearn.tables.clean import check_new_columns
     from ambilearn.tables.writing import check_writable, format_of_name
 
-    table = request.with_corrections(None).read()
+    table = request.with_checked(None).read()
     check_number_of_rows(len(table.frame))  # before the fit
     if options.cleaned_out:
         check_writable(format_of_name(str(options.cleaned_out)))
@@ -148,7 +145,7 @@ def _read_table(
 def _served_images(request: Request, other_folders: tuple[Path, ...]) -> "ServedImages":
     from ambilearn.review.images import ServedImages
 
-    folder = Path(request.reading.get("features_from") or request.source).parent
+    folder = Path(request.table.features_from or request.source).parent
     return ServedImages(folder, folder, other_folders=other_folders)
 
 
@@ -169,7 +166,7 @@ def _build(
     from ambilearn.tables.corrections import read_corrections
 
     given = read_corrections(
-        request.reading["corrections"], table.texts, table.candidates.classes, sep=table.sep
+        request.table.checked, table.texts, table.candidates.classes, sep=table.sep
     )
     plan = request.plan(console, table)
     name, seed = METHODS[plan.method].name, plan.random_state
@@ -178,7 +175,7 @@ def _build(
         plan.table,
         plan.method,
         plan.params,
-        select=plan.select,
+        tune=plan.tune,
         random_state=seed,
         device=plan.device,
         doubt=doubt,
@@ -304,8 +301,8 @@ def _read_address(journal: Path) -> tuple[int | None, str | None, str | None]:
 def _finish(
     console: Console,
     request: Request,
+    table: "CandidateTable",
     options: ServeOptions,
-    no_doubt: bool,
     interrupts: list[int],
 ) -> None:
     """Write what `clean` and `fit` write with the answers, unless the user interrupts."""
@@ -315,12 +312,7 @@ def _finish(
     try:
         if interrupts:  # pressed twice at the end of the review
             raise KeyboardInterrupt
-        if options.cleaned_out:
-            write_cleaned(console, request, options.cleaned_out, no_doubt=no_doubt)
-        if options.model_out:
-            if console.interrupted:
-                raise KeyboardInterrupt
-            write_model(console, request, options.model_out)
+        write_results(console, request, table, options.cleaned_out, options.model_out)
     except KeyboardInterrupt:
         console.say("The final fit was interrupted. The same command continues the review.")
         raise click.exceptions.Exit(130) from None

@@ -33,7 +33,7 @@ def describe_table(console: Console, table: CandidateTable) -> None:
         hold = "holds labels and is a feature" if one else "hold labels and are features"
         console.say(
             f"{_names(names)} {hold}. If {'it' if one else 'one of them'} is the true label, use "
-            f"--label; if {'it' if one else 'one'} must not be used, use --exclude.",
+            f"--truth; if {'it' if one else 'one'} must not be used, use --exclude.",
             style="yellow",
         )
     if names := _id_columns(table):
@@ -96,7 +96,7 @@ def _id_columns(table: CandidateTable) -> list[str]:
         for column in table.features.columns
         if column.kind == "number" and _ID_NAME.search(str(column.name))
     ]
-    values = parse_features(table.name, table.frame, numbers, table.decimal)
+    values = parse_features(table.name, table.frame, numbers, table.description.file.decimal)
     return [
         column
         for column in values
@@ -111,8 +111,8 @@ def _warn_of_foreign_truth(console: Console, table: CandidateTable) -> None:
     if known and not any(a in b for a, b in zip(known.values(), sets, strict=True)):
         given = "candidates" if table.votes is None else "answers"
         console.say(
-            f"No label in column {table.label_column!r} is among the {given} of its row. Are the "
-            f"labels written in the same way as the {given}?",
+            f"No label in column {table.description.truth!r} is among the {given} of its row. Are "
+            f"the labels written in the same way as the {given}?",
             style="yellow",
         )
 

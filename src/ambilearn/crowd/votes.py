@@ -97,7 +97,7 @@ class Votes:
         no_answer : label or collection of labels, default=()
             Codes for no answer, such as -1 or ``"NA"``. A number also matches its text. None, NaN
             and empty text are never answers; any other text is a label unless it is listed here.
-            (:func:`ambilearn.tables.read_answer_table` treats ``NA`` in a file as missing.)
+            (:func:`ambilearn.tables.read_candidate_table` treats ``NA`` in a file as missing.)
 
         Returns
         -------

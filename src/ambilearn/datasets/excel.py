@@ -1,4 +1,4 @@
-"""Read the first sheet of an Excel file as text, as from a CSV file."""
+"""Read a sheet of an Excel file as text, as from a CSV file."""
 
 import warnings
 from collections.abc import Iterator
@@ -25,45 +25,47 @@ class _Size(NamedTuple):
     n_columns: int
 
 
-def read_excel(file: IO[bytes], name: str, *, max_bytes: int) -> "pd.DataFrame":
-    """Read the first visible sheet of an Excel file. No formula or macro is run.
+def read_excel(
+    file: IO[bytes], name: str, *, sheet: str | None = None, max_bytes: int
+) -> "pd.DataFrame":
+    """Read a sheet of an Excel file, by default the first visible one. No code is run.
 
     All cells become text: numbers with a decimal point, truth values as ``TRUE`` and ``FALSE``,
     dates as ``2021-02-28``; a formula is its saved result. The first row with a value is the
-    heading. Empty rows and columns around the table are removed. If there are several sheets, a
-    warning names the one that is read.
+    heading. Empty rows and columns around the table are removed. If there are several sheets
+    and none is named, a warning names the one that is read.
 
     Raises InvalidFileError if the file is damaged or, unpacked, larger than ``max_bytes``, or has
     merged cells, a formula without a saved result, or a cell with an error such as ``#REF!``.
     """
     with requires_extra("excel", purpose="Reading Excel files"):
+        import openpyxl.reader.excel
         import pandas as pd
-        from openpyxl.reader.excel import ExcelReader
 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about unsupported features, such as styles
-            reader = ExcelReader(file, read_only=True, data_only=True)
+            reader = openpyxl.reader.excel.ExcelReader(file, read_only=True, data_only=True)
             reader.archive = _BoundedArchive(file, name, max_bytes)
             reader.read()
             workbook = reader.wb
-            sheet, others = _first_sheet(workbook, name)
-            where = f"{name}, sheet {sheet.title!r}"
-            with workbook._archive.open(sheet._worksheet_path) as source:
+            chosen, others = _find_sheet(workbook, name, sheet)
+            where = f"{name}, sheet {chosen.title!r}"
+            with workbook._archive.open(chosen._worksheet_path) as source:
                 size = _inspect_sheet(source, where)
             if 8 * size.n_rows * size.n_columns > max_bytes:
                 raise _too_large(name, 8 * size.n_rows * size.n_columns, max_bytes)
-            sheet.reset_dimensions()  # those in the file may be wrong
-            rows = list(_read_rows(sheet, where, size.n_columns, max_bytes))
+            chosen.reset_dimensions()  # those in the file may be wrong
+            rows = list(_read_rows(chosen, where, size.n_columns, max_bytes))
     except InvalidFileError:
         raise
     except Exception as error:  # with a damaged file, openpyxl raises many kinds of errors
         raise InvalidFileError(_describe_damage(name, error)) from error
-    if others:
+    if others and sheet is None:
         warn_user(
-            f"{name}: only the sheet {sheet.title!r} is read, not "
-            f"{shorten_list(list(map(repr, others)), 3)}. To read another sheet, move it to the "
-            "front, or save it as a separate file."
+            f"{name}: only the sheet {chosen.title!r} is read, not "
+            f"{shorten_list(list(map(repr, others)), 3)}. To read another sheet, "
+            "name it with sheet (--sheet)."
         )
     heading, rows = _crop(rows)
     frame = pd.DataFrame(rows, columns=pd.RangeIndex(len(heading)))
@@ -109,12 +111,18 @@ def _describe_damage(name: str, error: Exception) -> str:
     return f"{name} is a damaged Excel file: {reason}. Open it in a spreadsheet and save it again."
 
 
-def _first_sheet(workbook: Any, name: str) -> tuple[Any, list[str]]:
-    """The first sheet that is not hidden, and the names of the others."""
+def _find_sheet(workbook: Any, name: str, wanted: str | None) -> tuple[Any, list[str]]:
+    """The sheet of this name, or the first that is not hidden; and the names of the others."""
     sheets = workbook.worksheets
     if not sheets:
         raise InvalidFileError(f"{name} has no sheet with cells.")
-    sheet = next((each for each in sheets if each.sheet_state == "visible"), sheets[0])
+    if wanted is None:
+        sheet = next((each for each in sheets if each.sheet_state == "visible"), sheets[0])
+    elif not (named := [each for each in sheets if each.title == wanted]):
+        titles = shorten_list([repr(each.title) for each in sheets])
+        raise InvalidFileError(f"{name} has no sheet {wanted!r}. It has: {titles}.")
+    else:
+        sheet = named[0]
     return sheet, [each.title for each in sheets if each is not sheet]
 
 

@@ -1,9 +1,11 @@
-"""Read CSV, Excel, Parquet and JSON lines files as data frames, without running code."""
+"""Read CSV, Excel, Parquet and JSON files as data frames, without running code."""
 
 import codecs
+import gzip
 import json
 import os
 import re
+import zlib
 from collections import Counter
 from collections.abc import Callable
 from difflib import get_close_matches
@@ -26,6 +28,7 @@ FORMATS = {
     ".pq": "parquet",
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
+    ".json": "json",
     ".xlsx": "xlsx",
 }
 # UTF-32 comes first, because its mark begins with that of UTF-16.
@@ -37,7 +40,7 @@ _BYTE_ORDER_MARKS = {
 }
 _UNNAMED = re.compile(r"__index_level_\d+__")  # as pandas writes an index without a name
 _BATCH_ROWS = 1024  # of a Parquet file that are unpacked at once
-_NOT_TEXT = "{} is not {} text ({}): save it as UTF-8."
+_COMPRESSED = ".gz"
 _EMPTY_FILE = "{name} is empty: it has no rows and no column names. Check that it is complete."
 
 
@@ -45,40 +48,47 @@ def read_frame(
     source: str | os.PathLike[str] | IO[Any],
     *,
     format: str | None = None,
+    encoding: str | None = None,
     delimiter: str | None = None,
+    sheet: str | None = None,
     allow_empty: bool = False,
     max_bytes: int = 2**33,
 ) -> "pd.DataFrame":
     """Read a table without changing any cell, so that it can be written back unchanged.
 
     ``source`` is a path or an open file, text or binary; network addresses are not supported.
-    ``format`` ("csv", "tsv", "parquet", "jsonl", "xlsx") is by default chosen by the file
-    extension. A Parquet or Excel file that needs more than ``max_bytes`` in memory is rejected
-    before it is unpacked.
+    ``format`` ("csv", "tsv", "parquet", "jsonl", "json", "xlsx") is by default chosen by the file
+    extension; CSV, TSV and JSON lines may be compressed by gzip (``.csv.gz``). A file that needs
+    more than ``max_bytes`` in memory to be unpacked is rejected before it is unpacked.
 
-    The cells and headings of a CSV file and of the first sheet of an Excel file are text (``007``
-    stays ``007``, ``NA`` stays ``NA``, an empty cell is empty text); JSON values are Python
-    objects, Parquet columns have their own types. Text is UTF-8, or UTF-16 with a byte-order mark.
+    The cells and headings of a CSV file and of a sheet of an Excel file (by default the first) are
+    text (``007`` stays ``007``, ``NA`` stays ``NA``, an empty cell is empty text); JSON values are
+    Python objects, Parquet columns have their own types. Text is in ``encoding``; by default UTF-8,
+    or UTF-16 with a byte-order mark.
     """
     name = source_name(source)
-    format = format or FORMATS.get(Path(name).suffix.lower())
+    format = format or find_format(name)
     readers: dict[str, Callable[[Any, str], pd.DataFrame]] = {
-        "csv": partial(_read_csv, delimiter=delimiter or ","),
-        "tsv": partial(_read_csv, delimiter=delimiter or "\t"),
+        "csv": partial(_read_csv, delimiter=delimiter or ",", encoding=encoding),
+        "tsv": partial(_read_csv, delimiter=delimiter or "\t", encoding=encoding),
         "parquet": partial(_read_parquet, max_bytes=max_bytes),
-        "jsonl": _read_jsonl,
-        "xlsx": partial(_read_excel, max_bytes=max_bytes),
+        "jsonl": partial(_read_jsonl, encoding=encoding),
+        "json": partial(_read_json, encoding=encoding),
+        "xlsx": partial(_read_excel, sheet=sheet, max_bytes=max_bytes),
     }
     if format not in readers:
         raise InvalidFileError(
             f"{name}: tables are read from {', '.join(FORMATS)} files; pass format= if the file "
             "has another extension. (Pickle files are never read: they can run code.)"
         )
-    if hasattr(source, "read"):
-        frame = readers[format](source, name)
+    if sheet is not None and format != "xlsx":
+        raise InvalidFileError(f"{name} is not an Excel file: leave out sheet (--sheet).")
+    _check_encoding(encoding)
+    if not isinstance(source, (str, os.PathLike)):
+        frame = readers[format](_unpacked(source, name, max_bytes), name)
     else:
         with open(source, "rb") as file:
-            frame = readers[format](file, name)
+            frame = readers[format](_unpacked(file, name, max_bytes), name)
     check_unique_columns(name, frame)
     if frame.empty and not allow_empty:
         if not len(frame.columns):
@@ -89,6 +99,50 @@ def read_frame(
             "a row of data, add a line with the column names above it."
         )
     return frame
+
+
+def find_format(name: str) -> str | None:
+    """Format of a file by its ending; ``.csv.gz`` is CSV.
+
+    >>> [find_format(name) for name in ("a.CSV", "b.tsv.gz", "c.xlsx.gz", "d.txt")]
+    ['csv', 'tsv', None, None]
+    """
+    path = Path(name)
+    if path.suffix.lower() != _COMPRESSED:
+        return FORMATS.get(path.suffix.lower())
+    format = FORMATS.get(Path(path.stem).suffix.lower())
+    return format if format in ("csv", "tsv", "jsonl") else None
+
+
+def _unpacked(file: IO[Any], name: str, max_bytes: int) -> IO[Any]:
+    """The content of a file that is compressed by gzip; other files unchanged."""
+    if Path(name).suffix.lower() != _COMPRESSED or isinstance(file.read(0), str):
+        return file
+    content = BytesIO()
+    try:
+        with gzip.open(file) as packed:
+            while block := packed.read(2**20):
+                content.write(block)
+                if content.tell() > max_bytes:
+                    raise _too_large(name, content.tell(), max_bytes)
+    except (OSError, EOFError, zlib.error) as error:
+        raise InvalidFileError(f"{name} is not a valid gzip file: {error}.") from error
+    content.seek(0)
+    return content
+
+
+def _check_encoding(encoding: str | None) -> None:
+    if encoding is None:
+        return
+    try:
+        is_text = codecs.lookup(encoding)._is_text_encoding
+    except (LookupError, ValueError):
+        is_text = False
+    if not is_text:
+        raise ValueError(
+            f"There is no encoding {shorten_repr(encoding)}. Known are, for example, utf-8, cp1252 "
+            "(Western Europe), utf-16, shift_jis and gb18030."
+        )
 
 
 def source_name(source: Any) -> str:
@@ -168,11 +222,13 @@ def _other_delimiter(heading: str) -> str:
     )
 
 
-def _read_csv(file: IO[Any], name: str, *, delimiter: str) -> "pd.DataFrame":
+def _read_csv(
+    file: IO[Any], name: str, *, delimiter: str, encoding: str | None = None
+) -> "pd.DataFrame":
     with requires_extra("data", purpose="Reading tables"):
         import pandas as pd
 
-    file, encoding = _find_encoding(file)
+    file, encoding = _find_encoding(file, encoding)
     start = file.tell() if file.seekable() else None
     try:
         frame = pd.read_csv(
@@ -189,7 +245,7 @@ def _read_csv(file: IO[Any], name: str, *, delimiter: str) -> "pd.DataFrame":
     except pd.errors.EmptyDataError as error:
         raise InvalidFileError(_EMPTY_FILE.format(name=name)) from error
     except UnicodeDecodeError as error:
-        raise InvalidFileError(_NOT_TEXT.format(name, _plain(encoding), error)) from error
+        raise _not_text(file, name, encoding, error) from error
     except (ValueError, OverflowError) as error:  # pandas' parser errors are ValueErrors
         heading = _first_line(file, start, encoding)
         if delimiter not in heading and (found := _other_delimiter(heading)):
@@ -215,60 +271,110 @@ def _first_line(file: IO[Any], start: int | None, encoding: str) -> str:
     return str(line).strip("\ufeff\r\n")
 
 
-def _find_encoding(file: IO[Any]) -> tuple[IO[Any], str]:
-    """The file at its start, and its encoding by the byte-order mark; UTF-8 without a mark."""
+def _find_encoding(file: IO[Any], encoding: str | None = None) -> tuple[IO[Any], str]:
+    """The file at its start, and its encoding: as given, by the byte-order mark, or UTF-8."""
     if isinstance(file.read(0), str):
         return file, "utf-8-sig"
     file = _seekable(file)
+    if encoding is not None:
+        utf8 = codecs.lookup(encoding).name == "utf-8"
+        return file, "utf-8-sig" if utf8 else encoding  # reads text with and without a mark
     start = file.tell()
     begin = file.read(4)
     file.seek(start)
     found = (name for mark, name in _BYTE_ORDER_MARKS.items() if begin.startswith(mark))
-    return file, next(found, "utf-8-sig")  # reads text with and without a mark
+    return file, next(found, "utf-8-sig")
+
+
+def _not_text(
+    file: IO[Any], name: str, encoding: str, error: UnicodeDecodeError
+) -> InvalidFileError:
+    """The error of a file that is not in an encoding, with the encoding that it probably has."""
+    advice = "Save it as UTF-8, or name its encoding with encoding (--encoding)."
+    if encoding == "utf-8-sig" and (likely := _likely_encoding(file)):
+        advice = f"It is probably {likely}: use encoding={likely!r} (--encoding {likely})."
+    plain = encoding.upper().removesuffix("-SIG")
+    return InvalidFileError(f"{name} is not {plain} text ({error}). {advice}")
+
+
+def _likely_encoding(file: IO[Any]) -> str | None:
+    """UTF-16 without a byte-order mark, or the most frequent encoding of Western Europe."""
+    file.seek(0)
+    content = file.read(2**20)
+    even, odd = content[::2].count(0), content[1::2].count(0)
+    if 4 * max(even, odd) > len(content):
+        return "utf-16-le" if odd > even else "utf-16-be"
+    try:
+        content.decode("cp1252")
+    except UnicodeDecodeError:
+        return None
+    return "cp1252"
 
 
 def _seekable(file: IO[Any]) -> IO[Any]:
     return file if file.seekable() else BytesIO(file.read())
 
 
-def _decode(file: IO[Any], name: str, encoding: str) -> IO[str]:
+def _decode(file: IO[Any], name: str, encoding: str | None) -> IO[str]:
+    """The text of a file."""
+    file, encoding = _find_encoding(file, encoding)
+    content = file.read()
+    if isinstance(content, str):
+        return StringIO(content, newline="\n")
     try:
-        return StringIO(file.read().decode(encoding), newline="\n")
+        return StringIO(content.decode(encoding), newline="\n")
     except UnicodeDecodeError as error:
-        raise InvalidFileError(_NOT_TEXT.format(name, _plain(encoding), error)) from error
+        raise _not_text(BytesIO(content), name, encoding, error) from error
 
 
-def _plain(encoding: str) -> str:
-    return encoding.upper().removesuffix("-SIG")
-
-
-def _read_jsonl(file: IO[Any], name: str) -> "pd.DataFrame":
+def _read_jsonl(file: IO[Any], name: str, *, encoding: str | None = None) -> "pd.DataFrame":
     with requires_extra("data", purpose="Reading tables"):
         import pandas as pd
 
-    file, encoding = _find_encoding(file)
-    if encoding != "utf-8-sig":  # line breaks are several bytes
-        file = _decode(file, name, encoding)
+    if encoding is not None or _find_encoding(file)[1] != "utf-8-sig":
+        file = _decode(file, name, encoding)  # line breaks may be several bytes
+    file, _ = _find_encoding(file)
     records = []
     for number, line in enumerate(file, start=1):
-        if not line.strip():
-            continue
-        try:
-            record = json.loads(line, object_pairs_hook=_distinct_keys)
-        except _RepeatedKeyError as error:
-            raise InvalidFileError(
-                f"{name}, line {number}: the key {shorten_repr(error.args[0])} occurs more than "
-                "once. Rename or remove one of them."
-            ) from error
-        except (ValueError, RecursionError) as error:
-            raise InvalidFileError(f"{name}, line {number}: not JSON ({error}).") from error
-        if not isinstance(record, dict):
-            raise InvalidFileError(
-                f"{name}, line {number}: expected an object {{…}}, found "
-                f"{type(record).__name__}. Each line must be one row."
-            )
-        records.append(record)
+        if line.strip():
+            records.append(_parse_record(f"{name}, line {number}", line))
     return pd.DataFrame(records, dtype=object)
+
+
+def _read_json(file: IO[Any], name: str, *, encoding: str | None = None) -> "pd.DataFrame":
+    """A list of objects, one for each row."""
+    with requires_extra("data", purpose="Reading tables"):
+        import pandas as pd
+
+    records = _parse_json(name, _decode(file, name, encoding).read())
+    if not isinstance(records, list) or not all(isinstance(each, dict) for each in records):
+        raise InvalidFileError(
+            f"{name}: expected a list of objects, one for each row: [{{…}}, {{…}}]. A file with "
+            "one object per line is JSON lines: .jsonl."
+        )
+    return pd.DataFrame(records, dtype=object)
+
+
+def _parse_record(where: str, line: Any) -> dict[str, Any]:
+    record = _parse_json(where, line)
+    if not isinstance(record, dict):
+        raise InvalidFileError(
+            f"{where}: expected an object {{…}}, found {type(record).__name__}. Each line must be "
+            "one row."
+        )
+    return record
+
+
+def _parse_json(where: str, text: Any) -> Any:
+    try:
+        return json.loads(text, object_pairs_hook=_distinct_keys)
+    except _RepeatedKeyError as error:
+        raise InvalidFileError(
+            f"{where}: the key {shorten_repr(error.args[0])} occurs more than once. Rename or "
+            "remove one of them."
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise InvalidFileError(f"{where}: not JSON ({error}).") from error
 
 
 class _RepeatedKeyError(Exception):
@@ -304,12 +410,12 @@ def _read_parquet(file: IO[Any], name: str, *, max_bytes: int) -> "pd.DataFrame"
         raise InvalidFileError(f"{name} is not a valid Parquet file: {error}") from error
 
 
-def _read_excel(file: IO[Any], name: str, *, max_bytes: int) -> "pd.DataFrame":
+def _read_excel(file: IO[Any], name: str, *, sheet: str | None, max_bytes: int) -> "pd.DataFrame":
     from ambilearn.datasets.excel import read_excel
 
     if isinstance(file.read(0), str):
         raise InvalidFileError(f"{name} is open as text: open an Excel file with mode 'rb'.")
-    return read_excel(_seekable(file), name, max_bytes=max_bytes)
+    return read_excel(_seekable(file), name, sheet=sheet, max_bytes=max_bytes)
 
 
 def _read_batches(opened: Any, file: IO[Any], name: str, index: list[Any], max_bytes: int) -> Any:

@@ -1,6 +1,6 @@
 """Convert annotator votes to candidate sets."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import replace
 from numbers import Integral
 from typing import Any
@@ -86,14 +86,36 @@ def votes_to_candidates(
             f"votes must have two dimensions, one row per example and one column per "
             f"annotator; its shape is {votes.shape}."
         )
-    return candidates_from_cells(
-        votes,
-        min_votes=min_votes,
-        fallback=fallback,
-        classes=classes,
-        no_answer=no_answer,
-        weights=weights,
+    codes = no_answer_codes(no_answer)
+    index: dict[Any, int] = {}
+    pair_rows: list[int] = []
+    pair_labels: list[int] = []
+    n_rows = 0
+    for i, row in enumerate(votes):
+        n_rows = i + 1
+        before = len(pair_rows)
+        if not _is_list(row):
+            what = "one text, " if isinstance(row, str) else ""
+            raise ValueError(
+                f"Row {i} of the votes is {what}{shorten_repr(row)}: pass a list of votes per row."
+            )
+        for cell in row:
+            for label in parse_labels(drop_codes(cell, codes), None, i):
+                pair_rows.append(i)
+                pair_labels.append(index.setdefault(label, len(index)))
+        if len(pair_rows) == before:
+            raise ValueError(f"Row {i} has no candidate label. Drop the row, or fill it in.")
+    if not n_rows:
+        raise ValueError("There are no votes: pass at least one row.")
+    labels = list(index)
+    names = order_classes(labels, classes)
+    position = {label: j for j, label in enumerate(names)}
+    columns = np.array([position[label] for label in labels], dtype=np.intp)[pair_labels]
+    counts = sparse.csr_array(
+        (np.ones(len(pair_rows), dtype=np.int64), (pair_rows, columns)),
+        shape=(n_rows, len(names)),
     )
+    return candidates_from_counts(counts, names, min_votes, fallback, weights=weights)
 
 
 def check_votes(votes: Any) -> None:
@@ -125,49 +147,6 @@ def rows_of_votes(votes: Any) -> Any:
 def _is_list(values: Any) -> bool:
     listed = hasattr(values, "__len__") and not isinstance(values, (str, bytes, dict))
     return listed and getattr(values, "ndim", 1) > 0
-
-
-def candidates_from_cells(
-    rows: Iterable[Iterable[Any]],
-    *,
-    min_votes: int = 1,
-    fallback: str = "error",
-    classes: Collection[Any] | None = None,
-    sep: str | None = None,
-    no_answer: Any = (),
-    weights: bool = True,
-) -> CandidateSets:
-    """Count the labels in the cells of each row; text is split at ``sep``, if given."""
-    codes = no_answer_codes(no_answer)
-    index: dict[Any, int] = {}
-    pair_rows: list[int] = []
-    pair_labels: list[int] = []
-    n_rows = 0
-    for i, row in enumerate(rows):
-        n_rows = i + 1
-        before = len(pair_rows)
-        if not _is_list(row):
-            what = "one text, " if isinstance(row, str) else ""
-            raise ValueError(
-                f"Row {i} of the votes is {what}{shorten_repr(row)}: pass a list of votes per row."
-            )
-        for cell in row:
-            for label in parse_labels(drop_codes(cell, codes, sep), sep, i):
-                pair_rows.append(i)
-                pair_labels.append(index.setdefault(label, len(index)))
-        if len(pair_rows) == before:
-            raise ValueError(f"Row {i} has no candidate label. Drop the row, or fill it in.")
-    if not n_rows:
-        raise ValueError("There are no votes: pass at least one row.")
-    labels = list(index)
-    names = order_classes(labels, classes)
-    position = {label: j for j, label in enumerate(names)}
-    columns = np.array([position[label] for label in labels], dtype=np.intp)[pair_labels]
-    counts = sparse.csr_array(
-        (np.ones(len(pair_rows), dtype=np.int64), (pair_rows, columns)),
-        shape=(n_rows, len(names)),
-    )
-    return candidates_from_counts(counts, names, min_votes, fallback, weights=weights)
 
 
 def candidates_from_counts(

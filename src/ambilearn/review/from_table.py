@@ -146,7 +146,7 @@ def _order_columns(table: CandidateTable, image: str | None) -> list[Any]:
     to be read by a person.
     """
     kinds = {column.name: column.kind for column in table.features.columns}
-    hidden = {*table.candidate_columns, table.label_column}
+    hidden = {*table.candidate_columns, table.description.truth}
     hidden |= {name for name, why in table.features.left_out.items() if why in TELLS_NOTHING}
     hidden |= {name for name, kind in kinds.items() if kind == "vector"}
 
@@ -238,7 +238,7 @@ def _find_candidates(
             pairs = slice(sets.indptr[i], sets.indptr[i + 1])
             labels = [classes[j] for j in sets.labels[pairs]]
             scores = confidences[pairs].tolist()
-            if table.unjudged is not None:  # answers that the judging ruled out are still choices
+            if table.judgment is not None:  # answers that the judging ruled out are still choices
                 given = set(map(str, parse_labels(table.texts[i], table.sep, i)))
                 others = sorted(given - set(labels))
                 labels, scores = labels + others, scores + _judged(table, i, others)

@@ -1,7 +1,6 @@
 """A served review of a user's table: session, page and the replay of a journal."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from ambilearn.review.process import LearnerProcess
 from ambilearn.review.record import Review
 from ambilearn.review.session import ReviewSession, Step
 from ambilearn.serve.journal import ReviewedRows, replay
-from ambilearn.tables.corrections import Corrections, apply_corrections, parse_new_label
+from ambilearn.tables.corrections import parse_new_label
 from ambilearn.tables.devices import with_own_device
 from ambilearn.tables.judging import judge_table
 from ambilearn.tables.methods import make_method
@@ -32,7 +31,7 @@ def make_learner(
     method: str,
     params: Mapping[str, Any],
     *,
-    select: bool = False,
+    tune: bool = False,
     random_state: int = 0,
     device: str | None = None,
     doubt: bool = True,
@@ -45,12 +44,12 @@ def make_learner(
     with a parameter of this name.
     """
     estimator = make_method(method, params, n_rows=len(table.frame), random_state=random_state)
-    if select:
+    if tune:
         model = fit_table(
             table,
             method,
             params,
-            select=True,
+            tune=True,
             random_state=random_state,
             device=device,
             progress=progress,
@@ -61,17 +60,11 @@ def make_learner(
     X = make_preprocessing(table.features.columns).fit_transform(table.X)
     learner = Learner(estimator, X, table.given, doubt=doubt, random_state=random_state)
     votes = table.votes
-    if table.unjudged is None or votes is None:
+    if table.judgment is None or votes is None:
         return learner
 
     def judge(labels: Labels) -> NDArray[np.float64]:
-        corrections = Corrections(dict(labels))
-        corrected = replace(
-            table,
-            candidates=apply_corrections(table.given, corrections),
-            corrections=corrections,
-            unjudged=None,
-        )
+        corrected = table.with_checked(labels)
         judged = judge_table(corrected, method, params, random_state=random_state, new_rows=False)
         assert judged.table.judged is not None
         return judged.table.judged
@@ -90,7 +83,8 @@ def make_page(
 ) -> Review:
     """What the page shows before it has the state of the session."""
     prior = HOST.support(table.candidates).prior()
-    known = None if table.calibration is None else table.calibration.cleaned
+    judgment = table.judgment
+    known = None if judgment is None else judgment.calibration.cleaned
     return review_from_table(
         table, prior, confidences=known, method=method, image=image, images=images
     )
@@ -98,23 +92,9 @@ def make_page(
 
 def reviewed_rows(table: CandidateTable) -> ReviewedRows:
     """The rows of a table, to which a journal belongs."""
-    hidden = {*table.candidate_columns, table.label_column}
+    hidden = {*table.candidate_columns, table.description.truth}
     columns = [column for column in table.frame.columns if column not in hidden]
     return ReviewedRows(table.texts, {str(column): table.frame[column] for column in columns})
-
-
-def with_answers(table: CandidateTable, labels: Labels) -> CandidateTable:
-    """A table that was read without corrections, with the labels of a review."""
-    known = set(table.given.classes.tolist())
-    new = [label for label in dict.fromkeys(labels.values()) if label not in known]
-    corrections = Corrections(dict(labels), new)
-    two_votes = table.two_votes
-    return replace(
-        table,
-        candidates=apply_corrections(table.given, corrections),
-        corrections=corrections,
-        two_votes=None if two_votes is None else apply_corrections(two_votes, corrections),
-    )
 
 
 def label_parser(classes: Iterable[Any], sep: str = "|") -> Callable[[str], Any]:

@@ -1,13 +1,11 @@
 # The public names, and where they live.
 
-from .answers import read_answer_table as read_answer_table
 from .audit import AuditedTable as AuditedTable
 from .audit import audit_table as audit_table
 from .clean import CleanedTable as CleanedTable
 from .clean import clean_table as clean_table
-from .columns import Column as Column
-from .columns import Features as Features
 from .corrections import Corrections as Corrections
+from .description import TableDescription as TableDescription
 from .errors import InvalidModelError as InvalidModelError
 from .errors import UnsupportedSkopsError as UnsupportedSkopsError
 from .given_labels import CorrectedTable as CorrectedTable
@@ -18,7 +16,7 @@ from .model import TableModel as TableModel
 from .model import fit_table as fit_table
 from .model_file import load_model as load_model
 from .model_file import save_model as save_model
-from .ranking import Choices as Choices
 from .read import CandidateTable as CandidateTable
+from .read import Judgment as Judgment
 from .read import read_candidate_table as read_candidate_table
 from .writing import write_table as write_table

@@ -1,27 +1,21 @@
 """Answers in long form, one per row, joined with a table of the features of the items."""
 
-import os
-from collections.abc import Sequence
-from dataclasses import replace
-from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 from ambilearn._utils.missing import MISSING_WORDS
 from ambilearn._utils.text import pluralize, shorten_list
 from ambilearn._utils.warnings import warn_user
 from ambilearn.crowd.votes import Votes
 from ambilearn.datasets.errors import InvalidFileError
-from ambilearn.datasets.frames import FORMATS, check_columns, source_name
-from ambilearn.tables.candidate_checks import warn_of_no_answer_codes
-from ambilearn.tables.candidate_columns import blank_codes, blank_words
-from ambilearn.tables.corrections import apply_corrections
-from ambilearn.tables.read import (
-    FILE_NAME,
-    CandidateTable,
-    append_columns,
-    read_candidate_table,
-    read_source,
+from ambilearn.datasets.frames import check_columns
+from ambilearn.tables.candidate_columns import (
+    CandidateColumns,
+    blank_codes,
+    blank_words,
+    warn_of_labels,
 )
+from ambilearn.tables.description import TableDescription
+from ambilearn.tables.writing import append_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,77 +23,17 @@ if TYPE_CHECKING:
 ANSWERS_COLUMN = "answers"  # in the table of features: the answers of annotators, as text
 
 
-def read_answer_table(
-    source: "str | os.PathLike[str] | IO[Any] | pd.DataFrame",
-    *,
-    features_from: "str | os.PathLike[str] | IO[Any] | pd.DataFrame",
-    item: str = "item",
-    annotator: str = "annotator",
-    answer: str = "label",
-    no_answer: Sequence[Any] = (),
-    na_is_label: bool = False,
-    min_votes: int | None = None,
-    fallback: str = "error",
-    sep: str = "|",
-    exclude: Sequence[str] = (),
-    format: str | None = None,
-    delimiter: str | None = None,
-    **options: Any,
-) -> CandidateTable:
-    r"""Read answers in long form, and the features of the items from a table of their own.
+def join_answers(about: TableDescription) -> tuple[str, CandidateColumns]:
+    """Name of the table of features, and the candidates with the further column ``answers``.
 
-    Parameters
-    ----------
-    source : path-like, file object or DataFrame
-        The answers: a row for each, with item, annotator and label.
-    features_from : path-like, file object or DataFrame
-        The items: a row for each, with the column ``item`` and features. Its rows and their order
-        are those of the result; an item without answers may have any label.
-    item, annotator, answer : str
-        Names of the columns of the answers.
-    no_answer : sequence, default=()
-        Codes that mean no answer, such as ``"-1"``. Empty cells always mean no answer.
-    na_is_label : bool, default=False
-        Whether an answer ``NA``, ``NaN``, ``null``, ``None`` or the like is a label of that name
-        (Namibia), not a missing answer.
-    min_votes, fallback, sep, exclude, format, delimiter
-        As for :func:`ambilearn.tables.read_candidate_table`, format and delimiter for both files.
-    **options
-        Other parameters of :func:`ambilearn.tables.read_candidate_table`, for the features.
-
-    Returns
-    -------
-    CandidateTable
-        With ``votes``, counts of votes as weights of the candidates, and a further column
-        ``answers`` with the different answers to each item, most frequent first.
-
-    Raises
-    ------
-    InvalidFileError
-        If a column is missing, an item is twice in the features, the features have a column
-        ``answers``, or no answer fits any item.
-
-    Warns
-    -----
-    UserWarning
-        If there are answers to items without features, items without answers, words that are read
-        as no answer, labels that look like a code for no answer, or labels that contain ``sep``.
-
-    Examples
-    --------
-    >>> from io import StringIO
-    >>> from ambilearn.tables import read_answer_table
-    >>> answers = StringIO("item,annotator,label\np1,ann,cat\np1,ben,cat\np2,ann,dog\np1,eve,dog\n")
-    >>> animals = StringIO("item,weight\np1,4\np2,30\n")
-    >>> table = read_answer_table(answers, features_from=animals, format="csv")
-    >>> table.votes
-    <Votes: 4 answers by 3 annotators to 2 of 2 items, 2 labels>
-    >>> table.frame["answers"].to_list()
-    ['cat|dog', 'dog']
+    Raises InvalidFileError if a column is missing, an item is twice in the features, the features
+    have a column ``answers``, or no answer fits any item. Warns of answers to items without
+    features, items without answers, words that are read as no answer, labels that look like a code
+    for no answer, and labels that contain the separator.
     """
-    # The format is for the file without a known extension: one of both may be standard input.
-    name, answers = read_source(source, _format_of(source, format), delimiter)
-    items_name, items = read_source(features_from, _format_of(features_from, format), delimiter)
+    name, answers = about.file.read(about.source)
+    items_name, items = about.file.read(about.features_from)
+    item, annotator, answer = about.item, about.annotator, about.answer
     check_columns(name, answers, [item, annotator, answer])
     check_columns(items_name, items, [item])
     if ANSWERS_COLUMN in items.columns:
@@ -108,8 +42,8 @@ def read_answer_table(
             "column with the answers. Rename the column, or remove it."
         )
     where = f"{name}, column {answer!r}"
-    given = [(cell,) for cell in blank_codes(answers[answer].to_list(), no_answer)]
-    words = frozenset() if na_is_label else MISSING_WORDS
+    given = [(cell,) for cell in blank_codes(answers[answer].to_list(), about.no_answer)]
+    words = frozenset() if about.na_is_label else MISSING_WORDS
     _warn_of_distinct_values(name, answers, [item, annotator])
     columns = {column: answers[column].to_list() for column in (item, annotator)}
     columns[answer] = [cell for (cell,) in blank_words(where, given, words)]
@@ -117,31 +51,19 @@ def read_answer_table(
         votes = Votes.from_long(
             columns, item=item, annotator=annotator, label=answer, items=items[item].to_list()
         )
-        sets = votes.to_candidates(min_votes=min_votes or 1, fallback=fallback)
+        sets = votes.to_candidates(min_votes=about.min_votes or 1, fallback=about.fallback)
     except ValueError as error:
         raise InvalidFileError(f"{where}, and {items_name}: {error}") from error
-    _warn_of_votes(where, items_name, votes)
-    said = _answers_by_frequency(votes)
-    readable = [labels or votes.classes.tolist() for labels in said]
-    joined = append_columns(items_name, items, {ANSWERS_COLUMN: readable})
-    joined.attrs[FILE_NAME] = items_name
-    options |= {"candidates": ANSWERS_COLUMN, "sep": sep, "exclude": [*exclude, item]}
-    table = read_candidate_table(joined, **options)
-    texts = [sep.join(map(str, labels)) for labels in said]
-    return replace(
-        table,
-        frame=append_columns(items_name, items, {ANSWERS_COLUMN: texts}),
-        candidates=apply_corrections(sets, table.corrections),
-        texts=texts,
-        votes=votes,
-    )
-
-
-def _format_of(source: Any, format: str | None) -> str | None:
-    """The format to read a file in, None if its file name extension determines it."""
-    if not hasattr(source, "columns") and Path(source_name(source)).suffix.lower() in FORMATS:
-        return None
-    return format
+    if len(votes.unanswered):
+        warn_user(
+            f"{items_name}: {pluralize(len(votes.unanswered), 'item')} without answers "
+            f"({shorten_list(votes.unanswered.tolist(), 3)}): every label is a candidate."
+        )
+    where = f"{items_name}, candidates in {ANSWERS_COLUMN!r}"
+    warn_of_labels(where, sets, votes, about.sep, several=True)
+    texts = [about.sep.join(map(str, labels)) for labels in _answers_by_frequency(votes)]
+    joined = append_columns(items_name, items, {ANSWERS_COLUMN: texts})
+    return items_name, CandidateColumns(sets, texts, votes, joined)
 
 
 def _warn_of_distinct_values(name: str, answers: "pd.DataFrame", columns: list[str]) -> None:
@@ -151,16 +73,6 @@ def _warn_of_distinct_values(name: str, answers: "pd.DataFrame", columns: list[s
                 f"{name}: every answer has a different {column!r}. In long form an item has "
                 "several answers, and an annotator gives many."
             )
-
-
-def _warn_of_votes(where: str, items_name: str, votes: Votes) -> None:
-    """Warn of codes for no answer, and of missing answers."""
-    warn_of_no_answer_codes(where, votes.classes.tolist())
-    if len(votes.unanswered):
-        warn_user(
-            f"{items_name}: {pluralize(len(votes.unanswered), 'item')} without answers "
-            f"({shorten_list(votes.unanswered.tolist(), 3)}): every label is a candidate."
-        )
 
 
 def _answers_by_frequency(votes: Votes) -> list[list[Any]]:

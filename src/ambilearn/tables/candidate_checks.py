@@ -106,7 +106,7 @@ def warn_of_odd_labels(where: str, places: LabelPlaces, *, sep: str | None, seve
         ]
         warn_user(
             f"{where}: labels that may be misspelled: {shorten_list(pairs, 3)}. Correct the table, "
-            "or use corrections (--corrections)."
+            "or use corrections (--checked)."
         )
 
 
@@ -202,7 +202,7 @@ def warn_of_long_form(name: str, frame: "pd.DataFrame", column: str) -> None:
         warn_user(
             f"{name} looks like answers in long form, one for each {item!r} and {annotator!r}, and "
             "is read as one row for each thing to label. If it is answers, use "
-            "ambilearn.tables.read_answer_table, on the command line: "
+            "ambilearn.tables.read_candidate_table, on the command line: "
             f"--item {item} --annotator {annotator} --answer {column} --features-from FILE."
         )
 

@@ -10,7 +10,7 @@ from ambilearn._utils.label_text import normalize_label, normalize_text, split_l
 from ambilearn._utils.missing import MISSING_WORDS
 from ambilearn._utils.text import pluralize, shorten_list
 from ambilearn._utils.warnings import warn_user
-from ambilearn.candidates import CandidateSets
+from ambilearn.candidates import ANYTHING, CandidateSets, as_candidates
 from ambilearn.candidates.sets import pair_rows
 from ambilearn.crowd.votes import Votes
 from ambilearn.datasets.errors import InvalidFileError
@@ -20,7 +20,7 @@ from ambilearn.datasets.no_answer import (
     no_answer_codes,
     whole_number_text,
 )
-from ambilearn.datasets.votes import candidates_from_cells, parse_labels
+from ambilearn.datasets.votes import order_classes, parse_labels
 from ambilearn.tables.candidate_checks import (
     LabelPlaces,
     check_label_text,
@@ -45,11 +45,14 @@ class CandidateColumns(NamedTuple):
         The candidates of each row as the table writes them, in one text.
     votes : Votes or None
         Who said what, if there are several columns.
+    frame : DataFrame
+        The table, without rows that are left out.
     """
 
     sets: CandidateSets
     texts: list[str]
     votes: Votes | None
+    frame: "pd.DataFrame"
 
 
 def parse_candidates(
@@ -62,12 +65,13 @@ def parse_candidates(
     fallback: str = "error",
     na_is_label: bool = False,
     no_answer: Sequence[Any] = (),
+    missing: str | None = None,
 ) -> CandidateColumns:
     """Candidate sets from one column of a table, or from several with the votes of annotators.
 
     The options are those of :func:`ambilearn.tables.read_candidate_table`; ``name`` is the name of
-    the table in messages. Raises InvalidFileError, with columns and rows, if a row has no candidate
-    in one column, not enough votes in several, or a value that cannot be a label.
+    the table in messages. Raises InvalidFileError, with columns and rows, if a row has
+    no candidate in one column, not enough votes in several, or a value that cannot be a label.
 
     Warns if there are several columns and words are read as missing; if no annotator voted on a
     row, so that every label is its candidate; and as in
@@ -85,29 +89,48 @@ def parse_candidates(
         )
     if len(columns) == 1:
         warn_of_long_form(name, frame, columns[0])
+    if missing not in (None, "error", "any", "skip"):
+        raise ValueError(f"missing must be 'error', 'any' or 'skip', got {missing!r}.")
     where = f"{name}, candidates in {_name_columns(columns)}"
     words = frozenset() if na_is_label else MISSING_WORDS
     rows = list(zip(*_read_cells(frame, columns, sep, words, no_answer), strict=True))
+    if len(columns) > 1:
+        rows = blank_words(where, rows, words)
     votes = None
     try:
+        empty = _find_rows_without_candidates(rows, sep, words)
+        if empty and missing == "skip":
+            _warn_of_empty(where, list(empty), "left out")
+            kept = [i for i in range(len(rows)) if i not in empty]
+            rows, empty = [rows[i] for i in kept], {}
+            frame = frame.iloc[kept].reset_index(drop=True)
+        labels = [[parse_labels(cell, sep, i) for cell in row] for i, row in enumerate(rows)]
+        if empty and (missing == "error" or (missing is None and len(columns) == 1)):
+            raise ValueError(_describe_rows_without_candidates(empty))
+        if len(empty) == len(rows):
+            raise ValueError("No row has a label. Fill in the column, or name another one.")
         if len(columns) == 1:
-            if missing := _find_rows_without_candidates(rows, sep, words):
-                raise ValueError(_describe_rows_without_candidates(missing))
-            sets = candidates_from_cells(rows, sep=sep, fallback=fallback)
+            names = order_classes(set[Any]().union(*(row[0] for row in labels)), None)
+            cells = [ANYTHING if i in empty else row[0] for i, row in enumerate(labels)]
+            sets = as_candidates(cells, classes=names)
         else:
-            rows = blank_words(where, rows, words)
-            labels = [[parse_labels(cell, sep, i) for cell in row] for i, row in enumerate(rows)]
             votes = Votes.from_wide(labels, annotators=columns)
             sets = votes.to_candidates(min_votes=min_votes, fallback=fallback)
     except ValueError as error:
         raise InvalidFileError(f"{where}: {error}") from error
-    if votes is not None and len(votes.unanswered):
-        warn_user(
-            f"{where}: {pluralize(len(votes.unanswered), 'row')} without answers "
-            f"({shorten_list(votes.unanswered.tolist())}): every label is a candidate."
-        )
-    _warn_of_labels(where, rows, sets, votes, sep)
-    return CandidateColumns(sets, [_join_cells(row, sep) for row in rows], votes)
+    if empty:
+        _warn_of_empty(where, list(empty), "every label is a candidate")
+    texts = [cell for row in rows for cell in row if isinstance(cell, str)]
+    several = any(sep in text for text in texts) or (not texts and bool(np.any(sets.sizes > 1)))
+    answered = np.setdiff1d(np.arange(len(rows)), list(empty))
+    warn_of_labels(where, sets[answered], votes, sep, texts=bool(texts), several=several)
+    return CandidateColumns(sets, [_join_cells(row, sep) for row in rows], votes, frame)
+
+
+def _warn_of_empty(where: str, rows: list[int], what: str) -> None:
+    warn_user(
+        f"{where}: {pluralize(len(rows), 'row')} without labels ({shorten_list(rows)}): {what}."
+    )
 
 
 def _name_columns(columns: Sequence[str]) -> str:
@@ -116,17 +139,25 @@ def _name_columns(columns: Sequence[str]) -> str:
     return shorten_list(names, 3 if len(names) < 5 else 1)
 
 
-def _warn_of_labels(
-    where: str, rows: list[tuple[Any, ...]], sets: CandidateSets, votes: Votes | None, sep: str
+def warn_of_labels(
+    where: str,
+    sets: CandidateSets,
+    votes: Votes | None,
+    sep: str,
+    *,
+    texts: bool = False,
+    several: bool,
 ) -> None:
+    """Warn of sets and labels that are probably not what the user means.
+
+    ``sets`` are those of rows with candidates, ``texts`` is whether text was split at ``sep``, and
+    ``several`` whether some cell has several labels.
+    """
     places = LabelPlaces(sets.classes, pair_rows(sets), sets.labels)
-    if votes is not None:  # rows without votes have all labels
-        sets = sets[np.flatnonzero(votes.answers_per_item)]
+    if votes is not None:
         places = LabelPlaces(votes.classes, votes.item_indices, votes.label_indices)
     check_label_text(where, places)
     warn_of_doubtful_candidates(where, sets, votes=votes is not None)
-    texts = [cell for row in rows for cell in row if isinstance(cell, str)]
-    several = any(sep in text for text in texts) or (not texts and bool(np.any(sets.sizes > 1)))
     warn_of_odd_labels(where, places, sep=sep if texts else None, several=several)
     warn_of_separator(where, places.classes, sep)
 
@@ -200,20 +231,26 @@ def _find_words(rows: list[tuple[Any, ...]], words: Set[str]) -> dict[int, str]:
 def _find_rows_without_candidates(
     rows: list[tuple[Any, ...]], sep: str, words: Set[str]
 ) -> dict[int, str]:
-    """Rows of one column with an empty cell, and the word for missing in it, if any."""
-    empty = {i: "" for i, (cell,) in enumerate(rows) if not parse_labels(cell, sep, i)}
-    return dict(sorted((empty | _find_words(rows, words)).items()))
+    """Rows without a label, and the word for missing that is in one of their cells, if any."""
+    found = _find_words(rows, words)
+    return {
+        i: found.get(i, "")
+        for i, row in enumerate(rows)
+        if all(_is_word(cell, words) or not parse_labels(cell, sep, i) for cell in row)
+    }
 
 
 def _describe_rows_without_candidates(missing: dict[int, str]) -> str:
     if len(missing) == 1:
         text = (
-            f"Row {next(iter(missing))} has no candidate label at all. Drop the row, or fill it in."
+            f"Row {next(iter(missing))} has no candidate label at all. Fill it in, leave it "
+            "out, or let it have any label: missing='skip' or 'any' (--missing)."
         )
     else:
         text = (
-            f"Rows {shorten_list(list(missing))} have no candidate label at all. Drop the "
-            f"{len(missing)} rows, or fill them in."
+            f"Rows {shorten_list(list(missing))} have no candidate label at all. Fill in the "
+            f"{len(missing)} rows, leave them out, or let them have any label: missing='skip' or "
+            "'any' (--missing)."
         )
     return f"{text} {_describe_missing_words(missing)}" if any(missing.values()) else text
 
@@ -240,7 +277,7 @@ def cell_text(cell: Any, sep: str) -> str:
     return str(cell) if parse_labels(cell, None, 0) else ""
 
 
-def expand_patterns(name: str, frame: "pd.DataFrame", columns: Sequence[str]) -> list[str]:
+def expand_patterns(name: str, frame: "pd.DataFrame", columns: Sequence[str]) -> tuple[str, ...]:
     """Columns by name; a pattern such as ``A*`` is replaced by all columns that match it."""
     expanded: list[str] = []
     for column in columns:
@@ -253,4 +290,4 @@ def expand_patterns(name: str, frame: "pd.DataFrame", columns: Sequence[str]) ->
                     f"{shorten_list(list(frame.columns))}."
                 )
         expanded += [each for each in found if each not in expanded]
-    return expanded
+    return tuple(expanded)

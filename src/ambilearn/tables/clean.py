@@ -13,7 +13,8 @@ from ambilearn.doubt import Doubt, find_doubtful
 from ambilearn.tables.devices import device_rows, with_own_device
 from ambilearn.tables.model import TableModel, choice_columns, fit_table
 from ambilearn.tables.ranking import Choices, choose_candidates, review_order
-from ambilearn.tables.read import CandidateTable, append_columns
+from ambilearn.tables.read import CandidateTable
+from ambilearn.tables.writing import append_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,8 +49,8 @@ class CleanedTable:
     model : TableModel
         The fitted model; it labels further tables.
     doubt : Doubt or None
-        Held-out doubt in the candidates. None without ``doubt``, and the table has no columns of
-        it; or if there are only two rows, or after Ctrl-C, and these columns are empty.
+        Held-out doubt in the candidates. None with ``fast``, and the table has no columns of it;
+        or if there are only two rows, or after Ctrl-C, and these columns are empty.
     """
 
     table: CandidateTable
@@ -74,10 +75,9 @@ def clean_table(
     method: str | None = None,
     params: Mapping[str, Any] | None = None,
     *,
-    select: bool = False,
+    tune: bool = False,
     random_state: int = 0,
-    doubt: bool = True,
-    calibrate: bool = True,
+    fast: bool = False,
     device: str | None = None,
     prefix: str = "",
     progress: Callable[[str], None] = lambda text: None,
@@ -89,14 +89,15 @@ def clean_table(
     table : CandidateTable
         Table from :func:`ambilearn.tables.read_candidate_table`. Corrected rows keep the label that
         a person chose.
-    method, params, select, random_state, calibrate, device, progress
+    method, params, tune, random_state, device, progress
         As for :func:`ambilearn.tables.fit_table`.
-    doubt : bool, default=True
-        Whether to look for rows whose true label is probably not a candidate; see
-        :func:`ambilearn.find_doubtful`. PL-CL, PL-AGGD, LALO, SURE, PLCP, PL-KNN, stacks and votes
-        need less than the time of a fit for it; IPAL, PLDA and DeepPLCL take five more fits.
-        Ctrl-C ends these fits, and those for the confidence: their columns stay empty, with a
-        warning.
+    fast : bool, default=False
+        Labels and scores only: scores are not calibrated, and there are no columns ``doubt`` and
+        ``suggestion``. By default, rows are looked for whose true label is probably not a
+        candidate; see :func:`ambilearn.find_doubtful`. PL-CL, PL-AGGD, LALO, SURE, PLCP, PL-KNN,
+        stacks and votes need less than the time of a fit for it; IPAL, PLDA and DeepPLCL take five
+        more fits. Ctrl-C ends these fits, and those for the confidence: their columns stay empty,
+        with a warning.
     prefix : str, default=""
         Prefix of the names of the new columns.
 
@@ -121,9 +122,9 @@ def clean_table(
         table,
         method,
         params,
-        select=select,
+        tune=tune,
         random_state=random_state,
-        calibrate=calibrate,
+        fast=fast,
         device=device,
         progress=progress,
     )
@@ -131,9 +132,9 @@ def clean_table(
     scores = table.score_candidates(model.method)
     confidences = model.calibration.cleaned
     choices = choose_candidates(table.candidates, scores, confidences, table.judged)
-    found = judge_candidates(model, table, random_state, progress, device) if doubt else None
+    found = judge_candidates(model, table, random_state, progress, device) if not fast else None
     order = review_order(choices, found, table.corrections.labels)
-    frame = append_results(table, choices, order, found, prefix, with_doubt=doubt)
+    frame = append_results(table, choices, order, found, prefix, with_doubt=not fast)
     return CleanedTable(table, choices, scores, order, frame, model, found)
 
 

@@ -33,7 +33,7 @@ def choose_default(
     table: CandidateTable,
     params: Mapping[str, Any] | None = None,
     *,
-    select: bool = False,
+    tune: bool = False,
 ) -> DefaultMethod:
     r"""The method for a table: a stack up to 10 000 rows, PL-CL above, DeepPLCL for images.
 
@@ -67,6 +67,6 @@ def choose_default(
         return DefaultMethod(_PLAIN, "for sentences")
     if len(table.candidates.classes) > MAX_DENSE_LABELS:
         return DefaultMethod(_PLAIN, f"above {MAX_DENSE_LABELS} labels")
-    if select and table.votes is not None:
+    if tune and table.votes is not None:
         return DefaultMethod(_PLAIN, "where answers of annotators choose its parameters")
     return DefaultMethod(_STACK, f"up to {limit} rows")

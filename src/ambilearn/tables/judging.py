@@ -20,7 +20,7 @@ from ambilearn.tables.corrections import apply_corrections
 from ambilearn.tables.default_method import choose_default
 from ambilearn.tables.methods import make_method
 from ambilearn.tables.preprocessing import make_preprocessing
-from ambilearn.tables.read import CandidateTable
+from ambilearn.tables.read import CandidateTable, Judgment
 
 _CHOSEN_BY_ANSWERS = ("reg", "n_neighbors")  # one parameter, the first of these that a method has
 
@@ -53,7 +53,7 @@ def judge_table(
     method: str | None = None,
     params: Mapping[str, Any] | None = None,
     *,
-    select: bool = False,
+    tune: bool = False,
     random_state: int = 0,
     new_rows: bool = True,
     progress: Callable[[str], None] = lambda text: None,
@@ -63,12 +63,11 @@ def judge_table(
     Parameters
     ----------
     table : CandidateTable
-        A table with ``votes``: what :func:`ambilearn.tables.read_answer_table` returns, or
-        :func:`ambilearn.tables.read_candidate_table` for several columns. Corrected rows keep
-        the label that a person chose.
+        A table with ``votes``, from several columns or in long form. Checked rows keep the label
+        that a person has set.
     method, params, random_state, progress
         As for :func:`ambilearn.tables.fit_table`.
-    select : bool, default=False
+    tune : bool, default=False
         Choose ``reg`` (of neighbor methods ``n_neighbors``) by how well the features then
         predict the answers.
     new_rows : bool, default=True
@@ -103,10 +102,10 @@ def judge_table(
     if votes is None:
         raise ValueError(
             f"{table.name} has no votes to judge: name the columns of several annotators as "
-            "candidates, or read answers with read_answer_table."
+            "candidates, or read answers in long form with features_from."
         )
     if method is None:
-        method = choose_default(table, params, select=select).name
+        method = choose_default(table, params, tune=tune).name
     estimator = make_method(method, params, n_rows=len(table.frame), random_state=random_state)
     preprocessing = make_preprocessing(table.features.columns)
     X = preprocessing.fit_transform(table.X)
@@ -114,7 +113,7 @@ def judge_table(
         f"judging {pluralize(len(votes.annotators), 'annotator')} by "
         f"{pluralize(votes.n_answers, 'answer')} and {pluralize(X.shape[1], 'feature')}"
     )
-    grid = _tuning_grid(method, params or {}) if select else {}
+    grid = _tuning_grid(method, params or {}) if tune else {}
     crowd = CrowdClassifier(estimator, param_grid=grid, random_state=random_state)
     with listen_to_rounds(RoundProgress(stage, progress, only=CrowdClassifier.__name__)):
         chosen = crowd._judge(X, votes, table.corrections.labels)  # fit_table fits to the result
@@ -125,20 +124,14 @@ def judge_table(
             X, chosen = table.X, Pipeline([("preprocessing", preprocessing), ("method", chosen)])
         crowd._calibrate(chosen, X, votes)
     sets = apply_corrections(crowd.candidates_, table.corrections)
-    confidences = _candidate_confidences(crowd, sets, list(table.corrections.labels))
-    judged = replace(
-        table,
-        candidates=sets,
-        two_votes=None,
-        unjudged=table.candidates,
-        calibration=Calibration(
-            "by the annotators' answers and the features",
-            crowd.inverse_temperature_ if new_rows else None,
-            of_logarithms=True,
-            cleaned=confidences,
-        ),
-        judged=crowd.label_distributions_,
+    calibration = Calibration(
+        "by the annotators' answers and the features",
+        crowd.inverse_temperature_ if new_rows else None,
+        of_logarithms=True,
+        cleaned=_candidate_confidences(crowd, sets, list(table.corrections.labels)),
     )
+    judgment = Judgment(table.candidates, crowd.label_distributions_, calibration)
+    judged = replace(table, candidates=sets, judgment=judgment)
     return JudgedTable(judged, crowd.annotators_, crowd.feature_trust_, crowd.best_params_)
 
 
@@ -160,7 +153,7 @@ def _tuning_grid(method: str, params: Mapping[str, Any]) -> dict[str, Any]:
     names = [name for name in _CHOSEN_BY_ANSWERS if name in tuned and name not in params]
     if not names:
         raise ValueError(
-            "There is nothing left to choose: leave out --select, give fewer parameters, or use "
-            "--no-skills to choose how many votes make a candidate."
+            "There is nothing left to choose: leave out --tune, give fewer parameters, or use "
+            "--no-weight-annotators to choose how many votes make a candidate."
         )
     return {names[0]: tuned[names[0]]}

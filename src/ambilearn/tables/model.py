@@ -30,10 +30,11 @@ from ambilearn.tables.devices import (
     with_own_device,
 )
 from ambilearn.tables.methods import make_method
-from ambilearn.tables.parameter_search import select_parameters
+from ambilearn.tables.parameter_search import tune_parameters
 from ambilearn.tables.preprocessing import make_preprocessing
 from ambilearn.tables.ranking import Choices, choose_candidates, choose_labels
-from ambilearn.tables.read import CandidateTable, append_columns
+from ambilearn.tables.read import CandidateTable
+from ambilearn.tables.writing import append_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -210,10 +211,10 @@ def fit_table(
     method: str | None = None,
     params: Mapping[str, Any] | None = None,
     *,
-    select: bool = False,
+    tune: bool = False,
     random_state: int = 0,
     device: str | None = None,
-    calibrate: bool = True,
+    fast: bool = False,
     progress: Callable[[str], None] = lambda text: None,
 ) -> TableModel:
     r"""Fit a method to a table with candidate labels.
@@ -228,7 +229,7 @@ def fit_table(
         ``params`` contains parameters that only PL-CL has.
     params : mapping, optional
         Parameters of the method that differ from its defaults.
-    select : bool, default=False
+    tune : bool, default=False
         Choose the other parameters by cross-validation on the candidate sets; no true label is
         used. Tries 16 points of a grid, the defaults among them; where the table has votes in
         several columns and ``min_votes`` is not given, it tries one and two votes.
@@ -238,9 +239,9 @@ def fit_table(
         Where the method computes, as PyTorch names it, such as ``"cuda"``: with the
         exact kernel for any number of rows, unless ``params`` has landmarks. The fitted model is
         in host memory.
-    calibrate : bool, default=True
-        Whether to calibrate scores by the rows with a single candidate, which takes five fits or
-        more if there are at least 20 such rows; see
+    fast : bool, default=False
+        Do not calibrate scores. By default they are calibrated by the rows with a single candidate,
+        which takes five fits or more if there are at least 20 such rows; see
         :func:`ambilearn.confidence.calibrate_candidates`. Ctrl-C ends these fits: the model is
         returned without calibration.
     progress : callable, optional
@@ -265,13 +266,13 @@ def fit_table(
     >>> model.predict(table.frame[["x"]])["label"].to_list()
     ['anna', 'anna', 'bob', 'anna']
     """
-    if select and device is not None:
+    if tune and device is not None:
         raise ValueError(
             "Parameters are selected on the CPU. Select them first without a device, then pass the "
             "chosen parameters together with the device."
         )
     if method is None:
-        method = choose_default(table, params, select=select).name
+        method = choose_default(table, params, tune=tune).name
     n_rows = 0 if device else len(table.frame)
     estimator = make_method(method, params, n_rows=n_rows, random_state=random_state)
     check_images(table, estimator)
@@ -279,10 +280,10 @@ def fit_table(
     X = preprocessing.fit_transform(table.X)
     chosen: dict[str, Any] = {}
     score: float | None = None
-    if select:
+    if tune:
         tuned = find_method(method).tuning_grid.items()
         grid = {name: values for name, values in tuned if name not in (params or {})}
-        chosen, score = select_parameters(estimator, grid, X, table, random_state, progress)
+        chosen, score = tune_parameters(estimator, grid, X, table, random_state, progress)
         table = table.with_min_votes(chosen.get("min_votes", 1))
         estimator.set_params(**{k: v for k, v in chosen.items() if k != "min_votes"})
     stage = f"fitting {find_method(method).name} to {_describe_rows(table, X)}"
@@ -290,7 +291,7 @@ def fit_table(
         fit_on_device(estimator, X, table.candidates, device)
     _warn_of_unchosen(table, estimator)
     calibration = Calibration("calibration is switched off")
-    if calibrate:
+    if not fast:
         calibration = _calibrate(estimator, X, table, random_state, device, progress)
     about = {
         **_describe_fit(table, method, estimator),
@@ -312,8 +313,8 @@ def _calibrate(
     progress: Callable[[str], None],
 ) -> Calibration:
     """How the scores of a method that was fitted to the table become confidences."""
-    if table.calibration is not None:
-        return table.calibration
+    if table.judgment is not None:
+        return table.judgment.calibration
     if table.votes is not None:
         return Calibration("rows with a single answer are easier than the others")
     if fitted._was_interrupted:

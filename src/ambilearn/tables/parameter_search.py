@@ -13,7 +13,7 @@ _POINTS = 16  # that are tried
 _FOLDS = 5
 
 
-def select_parameters(
+def tune_parameters(
     estimator: Any,
     grid: dict[str, Any],
     X: Any,
@@ -68,10 +68,10 @@ def _check_choice(grid: dict[str, Any], n_rows: int, table: CandidateTable) -> N
     if not grid and table.two_votes is None:
         raise ValueError(
             "There is nothing left to choose: the method has no parameter grid, or all its "
-            "parameters are given. Leave out --select, or give fewer parameters."
+            "parameters are given. Leave out --tune, or give fewer parameters."
         )
     if n_rows < 2 * _FOLDS:
         raise ValueError(
             f"Choosing parameters by cross-validation needs at least {2 * _FOLDS} rows, the table "
-            f"has {n_rows}. Leave out --select."
+            f"has {n_rows}. Leave out --tune."
         )

@@ -1,7 +1,8 @@
 """A user's table: from a file to candidate sets and features, with every cell kept."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -10,37 +11,54 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ambilearn._utils.label_text import split_labels
-from ambilearn._utils.missing import MISSING_WORDS
-from ambilearn._utils.text import pluralize, shorten_repr
+from ambilearn._utils.label_text import normalize_label, split_labels
+from ambilearn._utils.missing import MISSING_WORDS, is_missing
+from ambilearn._utils.text import pluralize, shorten_list, shorten_repr
+from ambilearn._utils.warnings import warn_user
 from ambilearn.candidates import CandidateSets
 from ambilearn.confidence.calibration import Calibration
 from ambilearn.crowd.votes import Votes
 from ambilearn.datasets.errors import InvalidFileError
-from ambilearn.datasets.frames import (
-    check_columns,
-    check_frame,
-    check_text_columns,
-    read_frame,
-    source_name,
-)
+from ambilearn.datasets.frames import check_columns
 from ambilearn.datasets.no_answer import whole_number_text
 from ambilearn.datasets.votes import parse_labels
+from ambilearn.tables.answers import ANSWERS_COLUMN, join_answers
 from ambilearn.tables.candidate_columns import (
-    CandidateColumns,
     expand_patterns,
     parse_candidates,
 )
 from ambilearn.tables.columns import Column, Features, find_features, parse_features
 from ambilearn.tables.corrections import Corrections, apply_corrections, read_corrections
-from ambilearn.tables.writing import replace_columns
+from ambilearn.tables.description import FileFormat, TableDescription, as_tuple
 
 if TYPE_CHECKING:
     import pandas as pd
 
-FILE_NAME = "name of the file"  # in the attributes of a data frame that was read from one
 _ALWAYS_WRITTEN = ("label", "score", "confidence", "margin")  # by clean and predict
 _WRITTEN = (*_ALWAYS_WRITTEN, "doubt", "suggestion", "review_rank")
+# Cohen's kappa from which a column of labels is taken for the truth, or for an earlier result.
+_SAME_LABELS = 0.6
+_ENOUGH_ROWS = 20  # in fewer rows, columns of few numbers agree by chance
+_HOLDS_TRUTH = "agrees with the labels of the rows"
+
+
+@dataclass(frozen=True, eq=False)
+class Judgment:
+    """What the estimated quality of annotators says about a table.
+
+    Attributes
+    ----------
+    answers : CandidateSets
+        The candidate sets of the answers as they were given.
+    confidences : ndarray of shape (n_rows, n_labels)
+        Confidence of every label of the votes.
+    calibration : Calibration
+        The confidences of the candidates, and how scores of new rows become confidences.
+    """
+
+    answers: CandidateSets
+    confidences: NDArray[np.float64]
+    calibration: Calibration
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -49,64 +67,40 @@ class CandidateTable:
 
     Attributes
     ----------
+    description : TableDescription
+        How it was read, with the names of its columns instead of patterns.
     name : str
         Name of the file, for messages.
     frame : DataFrame
         All columns and rows as the file has them.
-    candidate_columns : tuple of str
-        The columns with the candidates.
-    sep : str
-        What separates the labels in text.
     texts : list of str
         The candidates of each row as the table writes them: the cell itself, list items and the
-        cells of several columns joined by ``sep``, without missing ones.
+        cells of several columns joined by the separator, without missing ones.
     candidates : CandidateSets
-        The candidate sets, after corrections.
+        The candidate sets, with those of rows that a person has checked.
     corrections : Corrections
         Rows whose label a person chose.
     features : Features
         The columns that are features, their kinds, and why others are left out.
     truth : list or None
-        The true label of each row from the column named ``label``, None where it is not known. Only
-        for reports; methods do not use it.
-    label_column : str or None
-        The column that ``truth`` is from.
-    two_votes : CandidateSets or None
-        Candidate sets of the labels with at least two votes (of all labels, if none has two). Only
-        if there are several vote columns, ``min_votes`` is not given and the sets differ; a search
-        may use them instead of ``candidates``.
+        The true label of each row, None where it is not known. Only for reports; methods do not use
+        it.
     votes : Votes or None
         Votes of the annotators, if there are several.
-    unjudged : CandidateSets or None
-        The candidate sets before the quality of annotators was estimated, if it was.
-    decimal : str
-        Decimal sign of numbers in text.
-    calibration : Calibration or None
-        Confidences, if they are known before a method is fitted: from the estimated quality of
-        annotators.
-    image_folders : tuple of Path
-        Folders besides that of the table from which images are allowed.
-    judged : ndarray of shape (n_rows, n_labels) or None
-        Confidence of every label of ``votes``, if the quality of the annotators was estimated.
+    judgment : Judgment or None
+        Reliability of the annotators, if it was estimated.
     """
 
+    description: TableDescription
     name: str
     frame: "pd.DataFrame"
-    candidate_columns: tuple[str, ...]
-    sep: str
     texts: list[str]
     candidates: CandidateSets
     corrections: Corrections
     features: Features
     truth: list[Any] | None = None
-    label_column: str | None = None
-    two_votes: CandidateSets | None = None
     votes: Votes | None = None
-    unjudged: CandidateSets | None = None
-    decimal: str = "."
-    calibration: Calibration | None = None
-    image_folders: tuple[Path, ...] = ()
-    judged: NDArray[np.float64] | None = None
+    judgment: Judgment | None = None
 
     @cached_property
     def X(self) -> "pd.DataFrame":  # noqa: N802, the name that scikit-learn gives it
@@ -115,19 +109,48 @@ class CandidateTable:
         If all features are numbers and none is missing, pass it to an estimator directly; otherwise
         convert it with :func:`ambilearn.tables.preprocessing.make_preprocessing`.
         """
+        about = self.description
         return parse_features(
-            self.name, self.frame, self.features.columns, self.decimal, self.image_folders
+            self.name, self.frame, self.features.columns, about.file.decimal, about.image_folders
         )
+
+    @property
+    def sep(self) -> str:
+        """What separates the labels in text."""
+        return self.description.sep
+
+    @property
+    def candidate_columns(self) -> tuple[str, ...]:
+        """The columns with the candidates."""
+        return self.description.label_columns
 
     @property
     def given(self) -> CandidateSets:
         """The candidate sets as they were given: the answers, where annotators were judged."""
-        return self.candidates if self.unjudged is None else self.unjudged
+        return self.candidates if self.judgment is None else self.judgment.answers
+
+    @property
+    def judged(self) -> NDArray[np.float64] | None:
+        """Confidence of every label of the votes, if the annotators were judged."""
+        return None if self.judgment is None else self.judgment.confidences
+
+    @cached_property
+    def two_votes(self) -> CandidateSets | None:
+        """Candidate sets of the labels with at least two votes (of all, if none has two).
+
+        None if there are no votes, the number of votes was given, annotators were judged, or the
+        sets are the same. A search may use these sets instead of ``candidates``.
+        """
+        if self.votes is None or self.description.min_votes is not None or self.judgment:
+            return None
+        sets = self.votes.to_candidates(min_votes=2, fallback="union")
+        corrected = apply_corrections(sets, self.corrections)
+        return corrected if len(corrected.labels) < len(self.candidates.labels) else None
 
     def score_candidates(self, method: Any) -> NDArray[np.float64]:
         """Score of every candidate: by the judged annotators, or as a fitted method learned it."""
-        if self.calibration is not None and self.calibration.cleaned is not None:
-            return self.calibration.cleaned
+        if self.judgment is not None and self.judgment.calibration.cleaned is not None:
+            return self.judgment.calibration.cleaned
         from ambilearn.backend import HOST  # with the solvers, which reading does not need
 
         learned: NDArray[np.float64] = HOST.support(self.candidates).gather(
@@ -139,7 +162,16 @@ class CandidateTable:
         """The table as it is (1), or with ``two_votes`` as its candidates (2)."""
         if min_votes == 1 or self.two_votes is None:
             return self
-        return replace(self, candidates=self.two_votes, two_votes=None)
+        about = replace(self.description, min_votes=min_votes)
+        return replace(self, description=about, candidates=self.two_votes)
+
+    def with_checked(self, labels: Mapping[int, Any]) -> "CandidateTable":
+        """The table with labels that a person has set; annotators have to be judged again."""
+        known = set(self.given.classes.tolist())
+        new = [label for label in dict.fromkeys(labels.values()) if label not in known]
+        corrections = Corrections(dict(labels), new)
+        sets = apply_corrections(self.given, corrections)
+        return replace(self, candidates=sets, corrections=corrections, judgment=None)
 
     def __repr__(self) -> str:
         return (
@@ -154,23 +186,30 @@ def read_candidate_table(
     *,
     candidates: str | Sequence[str] | None = None,
     given_label: str | None = None,
+    features_from: "str | os.PathLike[str] | IO[Any] | pd.DataFrame | None" = None,
+    item: str = "item",
+    annotator: str = "annotator",
+    answer: str = "label",
     sep: str = "|",
-    label: str | None = None,
-    features: Sequence[str] | None = None,
-    exclude: Sequence[str] = (),
-    categorical: Sequence[str] = (),
+    truth: str | None = None,
+    features: str | Sequence[str] | None = None,
+    exclude: str | Sequence[str] = (),
+    categorical: str | Sequence[str] = (),
     image: str | None = None,
     image_folders: Sequence[str | os.PathLike[str]] = (),
     min_votes: int | None = None,
     fallback: str = "error",
     na_is_label: bool = False,
-    no_answer: Sequence[Any] = (),
-    corrections: str | os.PathLike[str] | IO[Any] | None = None,
+    no_answer: Any = (),
+    missing: str | None = None,
+    checked: str | os.PathLike[str] | IO[Any] | None = None,
     format: str | None = None,
+    encoding: str | None = None,
     delimiter: str | None = None,
     decimal: str = ".",
+    sheet: str | None = None,
 ) -> CandidateTable:
-    r"""Read a table with candidate labels: CSV, TSV, Excel, Parquet or JSON lines.
+    r"""Read a table with candidate labels: CSV, TSV, Excel, Parquet or JSON.
 
     Features may be numbers, categories, booleans, dates, sentences and lists of numbers; cells may
     be missing. All columns are kept unchanged, including those that are not features.
@@ -178,8 +217,9 @@ def read_candidate_table(
     Parameters
     ----------
     source : path-like, file object or DataFrame
-        The table. The format is inferred from the file extension (``.csv``, ``.tsv``, ``.parquet``,
-        ``.jsonl``, ``.xlsx``). A data frame must be one of pandas, with column names that are text.
+        The table. The format is inferred from the file extension (``.csv``, ``.tsv``, also with
+        ``.gz``, ``.parquet``, ``.jsonl``, ``.json``, ``.xlsx``). A data frame must be one of
+        pandas, with column names that are text.
     candidates : str or sequence of str
         The column with the candidates of each row, as text (``"anna|bob"``) or, in Parquet and
         JSON, as a list; or several columns, one for each annotator, in which cells may be empty; a
@@ -188,17 +228,27 @@ def read_candidate_table(
     given_label : str, optional
         Instead of ``candidates``: the column with the one label of each row, some of which may be
         wrong; see :func:`ambilearn.tables.correct_table`.
+    features_from : path-like, file object or DataFrame, optional
+        Instead of ``candidates``, if ``source`` has the answers of annotators in long form, one in
+        each row: a table with the column ``item`` and the features, one row for each item. Its rows
+        and their order are those of the result, with a further column ``answers`` that has the
+        different answers to each item, most frequent first; counts of votes are the weights of the
+        candidates.
+    item, annotator, answer : str
+        Columns of the answers in long form.
     sep : str, default="|"
         What separates the labels in text.
-    label : str, optional
+    truth : str, optional
         Column with the true label where it is known, for reports only: never a feature.
     features : str or sequence of str, optional
         Columns that are features. By default all that have no other role and can help; see
-        :func:`ambilearn.tables.columns.find_features`.
+        :func:`ambilearn.tables.columns.find_features`. Names of columns may be patterns, here and
+        below.
     exclude : str or sequence of str, default=()
         Columns that are not features, such as an id or a comment.
     categorical : str or sequence of str, default=()
-        Features that are categories even if all their cells are numbers, such as codes.
+        Features that are categories even if all their cells are numbers, such as codes. These are
+        features also if they agree with the labels of the rows.
     image : str, optional
         Column with names of image files, which then is the only feature: for
         :class:`~ambilearn.DeepPLCL`. Paths are relative to the folder of the table, and only files
@@ -219,11 +269,18 @@ def read_candidate_table(
     no_answer : sequence, default=()
         Codes in the cells of candidates that mean no answer, such as ``"-1"``, alone or among
         labels.
-    corrections : path-like or file object, optional
-        CSV file of labels that a person chose, as the review page saves it; see
+    missing : {"error", "any", "skip"}, optional
+        What to do with a row without candidates: raise an error, let it have any label, or leave
+        the row out of the table. By default an error, and any label if there are several
+        annotators.
+    checked : path-like or file object, optional
+        CSV file of labels that a person has set, as the review page saves it; see
         :func:`ambilearn.tables.corrections.read_corrections`.
-    format, delimiter
-        File format, if it cannot be inferred from the file name; separator of CSV cells.
+    format, encoding, delimiter
+        File format, if it cannot be inferred from the file name; encoding of text, such as
+        ``"cp1252"``, by default UTF-8; separator of CSV cells.
+    sheet : str, optional
+        Sheet of an Excel file. By default the first that is not hidden.
     decimal : {".", ","}, default="."
         Decimal separator of features that are numbers in text. With a comma, a cell such as
         ``1.234`` is rejected as ambiguous.
@@ -254,140 +311,201 @@ def read_candidate_table(
     [('age', 'number'), ('town', 'category')]
     >>> table.frame["id"].to_list()
     ['07', '08', '09']
+
+    Answers in long form:
+
+    >>> answers = StringIO("item,annotator,label\np1,ann,cat\np1,ben,cat\np2,ann,dog\np1,eve,dog\n")
+    >>> animals = StringIO("item,weight\np1,4\np2,30\n")
+    >>> table = read_candidate_table(answers, features_from=animals, format="csv")
+    >>> table.votes
+    <Votes: 4 answers by 3 annotators to 2 of 2 items, 2 labels>
+    >>> table.frame["answers"].to_list()
+    ['cat|dog', 'dog']
     """
-    given = _check_named(candidates, given_label, image, features or categorical)
-    name, frame = read_source(source, format, delimiter)
-    columns, wanted = _assign_roles(name, frame, given, label, features, exclude, categorical)
-    votes_needed = 1 if min_votes is None else min_votes
-    answers: dict[str, Any] = {
-        "fallback": fallback,
-        "na_is_label": na_is_label,
-        "no_answer": no_answer,
-    }
-    parsed = parse_candidates(name, frame, columns, sep=sep, min_votes=votes_needed, **answers)
-    sets, texts, votes = parsed
-    found = read_corrections(corrections, texts, sets.classes, sep=sep)
-    if image is None:
-        kept = _find_features(name, frame, wanted, sets, sep, bool(features), categorical, decimal)
-    else:
-        kept = _only_images(name, frame, wanted, image)
-    return CandidateTable(
-        name=name,
-        frame=frame,
-        candidate_columns=tuple(columns),
-        sep=sep,
-        texts=texts,
-        candidates=apply_corrections(sets, found),
-        corrections=found,
-        features=kept,
-        truth=None if label is None else parse_truth(name, frame, label, sets.classes),
-        label_column=label,
-        two_votes=_two_votes(parsed, found) if min_votes is None else None,
-        votes=votes,
-        decimal=decimal,
-        image_folders=tuple(map(Path, image_folders)),
+    return read_table(
+        TableDescription(
+            source=source,
+            candidates=as_tuple(candidates),
+            given_label=given_label,
+            features_from=features_from,
+            item=item,
+            annotator=annotator,
+            answer=answer,
+            sep=sep,
+            truth=truth,
+            features=as_tuple(features),
+            exclude=as_tuple(exclude),
+            categorical=as_tuple(categorical),
+            image=image,
+            image_folders=tuple(map(Path, image_folders)),
+            min_votes=min_votes,
+            fallback=fallback,
+            na_is_label=na_is_label,
+            no_answer=as_tuple(no_answer),
+            missing=missing,
+            checked=checked,
+            file=FileFormat(
+                format=format, encoding=encoding, delimiter=delimiter, decimal=decimal, sheet=sheet
+            ),
+        )
     )
 
 
-def _check_named(
-    candidates: str | Sequence[str] | None, given_label: str | None, image: str | None, named: Any
-) -> str | Sequence[str]:
-    """The columns with the labels; raise an error if the named columns cannot be combined."""
-    given = [column for column in (candidates, given_label) if column is not None]
-    if len(given) != 1:
-        raise ValueError("Pass either candidates or given_label, the column with the labels.")
-    if image is not None and named:
+def read_table(about: TableDescription) -> CandidateTable:
+    """Read the table of a description."""
+    _check_description(about)
+    if about.is_long_form:
+        name, parsed = join_answers(about)
+        about = replace(about, candidates=(ANSWERS_COLUMN,), exclude=(*about.exclude, about.item))
+        about, wanted = _assign_roles(name, parsed.frame, about)
+    else:
+        name, frame = about.file.read(about.source)
+        about, wanted = _assign_roles(name, frame, about)
+        parsed = parse_candidates(
+            name,
+            frame,
+            about.label_columns,
+            sep=about.sep,
+            min_votes=about.min_votes or 1,
+            fallback=about.fallback,
+            na_is_label=about.na_is_label,
+            no_answer=about.no_answer,
+            missing=about.missing,
+        )
+    frame = parsed.frame
+    found = read_corrections(about.checked, parsed.texts, parsed.sets.classes, sep=about.sep)
+    truth = None
+    if about.truth is not None:
+        truth = parse_truth(name, frame, about.truth, parsed.sets.classes)
+    return CandidateTable(
+        description=about,
+        name=name,
+        frame=frame,
+        texts=parsed.texts,
+        candidates=apply_corrections(parsed.sets, found),
+        corrections=found,
+        features=_find_features(name, frame, wanted, about, parsed.sets, truth),
+        truth=truth,
+        votes=parsed.votes,
+    )
+
+
+def _check_description(about: TableDescription) -> None:
+    """Raise an error if the columns that are named cannot be combined."""
+    if [*map(bool, (about.candidates, about.given_label, about.is_long_form))].count(True) != 1:
+        raise ValueError(
+            "Pass candidates or given_label, the column with the labels; or features_from, the "
+            "table with the features, if the table has one answer per row."
+        )
+    if about.image is not None and (about.features or about.categorical):
         raise ValueError(
             "features and categorical cannot be combined with image: a network learns from the "
             "images alone. Leave them out."
         )
-    return given[0]
-
-
-def read_source(
-    source: Any, format: str | None, delimiter: str | None
-) -> tuple[str, "pd.DataFrame"]:
-    """Name and content of a file; a data frame is returned as it is."""
-    if hasattr(source, "columns"):
-        name = getattr(source, "attrs", {}).get(FILE_NAME, "table")
-        check_frame(name, source)
-        check_text_columns(name, source)
-        return name, source
-    return source_name(source), read_frame(source, format=format, delimiter=delimiter)
 
 
 def _assign_roles(
-    name: str,
-    frame: "pd.DataFrame",
-    candidates: str | Sequence[str],
-    label: str | None,
-    features: Sequence[str] | None,
-    exclude: Sequence[str],
-    categorical: Sequence[str],
-) -> tuple[list[str], list[str]]:
-    """The columns with candidates, and the columns that may be features."""
-    candidate_columns = expand_patterns(name, frame, _as_list(candidates))
-    named, exclude, categorical = map(_as_list, (features or (), exclude, categorical))
-    known = [*candidate_columns, *([label] if label is not None else [])]
-    check_columns(name, frame, [*known, *named, *exclude, *categorical])
-    if named and (others := [column for column in categorical if column not in named]):
-        raise ValueError(
-            f"Column {others[0]!r} is categorical, but not among the named features: add it to "
-            "features (--features)."
-        )
-    if named and (others := [column for column in named if column in known]):
-        raise ValueError(
-            f"Column {others[0]!r} has the candidates or the true labels: it cannot be a feature, "
-            "too. Leave it out of features (--features)."
-        )
-    if label in candidate_columns:
-        raise ValueError(
-            f"Column {label!r} has the candidates: it cannot be the column of true labels, too."
-        )
-    roles = {*known, *exclude}
-    return candidate_columns, [c for c in named or frame.columns if c not in roles]
-
-
-def _two_votes(parsed: CandidateColumns, corrections: Corrections) -> CandidateSets | None:
-    """Candidate sets of labels with two votes, if there are votes and these sets are smaller."""
-    if parsed.votes is None:
-        return None
-    sets = parsed.votes.to_candidates(min_votes=2, fallback="union")
-    return (
-        apply_corrections(sets, corrections) if len(sets.labels) < len(parsed.sets.labels) else None
+    name: str, frame: "pd.DataFrame", about: TableDescription
+) -> tuple[TableDescription, list[str]]:
+    """The description without patterns, and the columns that may be features."""
+    named_features = about.features
+    about = replace(
+        about,
+        candidates=expand_patterns(name, frame, about.candidates),
+        features=expand_patterns(name, frame, about.features),
+        exclude=expand_patterns(name, frame, about.exclude),
+        categorical=expand_patterns(name, frame, about.categorical),
     )
-
-
-def _as_list(columns: str | Sequence[str]) -> list[str]:
-    return [columns] if isinstance(columns, str) else list(columns)
+    known = [*about.label_columns, *([about.truth] if about.truth is not None else [])]
+    check_columns(name, frame, [*known, *about.features, *about.exclude, *about.categorical])
+    if about.features:
+        if others := [column for column in about.categorical if column not in about.features]:
+            raise ValueError(
+                f"Column {others[0]!r} is categorical, but not among the named features: add it to "
+                "features (--features)."
+            )
+        if others := [column for column in named_features if column in known]:
+            raise ValueError(
+                f"Column {others[0]!r} has the candidates or the true labels: it cannot be a "
+                "feature, too. Leave it out of features (--features)."
+            )
+    if about.truth in about.label_columns:
+        raise ValueError(
+            f"Column {about.truth!r} has the candidates: it cannot be the column of true labels, "
+            "too."
+        )
+    taken = {*known, *about.exclude}
+    return about, [column for column in about.features or frame.columns if column not in taken]
 
 
 def _find_features(
     name: str,
     frame: "pd.DataFrame",
     wanted: Sequence[str],
+    about: TableDescription,
     sets: CandidateSets,
-    sep: str,
-    named: bool,
-    categorical: Sequence[str],
-    decimal: str,
+    truth: list[Any] | None,
 ) -> Features:
     """The features; unless the user named them, without columns that hold labels."""
-    if decimal not in (".", ","):
-        raise ValueError(f"decimal must be '.' or ',', got {decimal!r}.")
-    telling: dict[str, str] = {}
-    if not named:
-        telling = dict.fromkeys(_written_before(frame.columns), "was written by ambilearn")
+    if about.image is not None:
+        return _only_images(name, frame, wanted, about.image)
+    left_out: dict[str, str] = {}
+    if not about.features:
+        left_out = dict.fromkeys(_written_before(frame.columns), "was written by ambilearn")
         labels = set(map(str, sets.classes.tolist()))
         for column in wanted:
-            if _holds_candidates(frame[column].to_list(), labels, sep):
-                telling[column] = "holds candidate labels"
-    telling = {column: reason for column, reason in telling.items() if column in wanted}
-    others = [column for column in wanted if column not in telling]
+            cells = frame[column].to_list()
+            if _holds_candidates(cells, labels, about.sep):
+                left_out[column] = "holds candidate labels"
+            elif column not in about.categorical and _agrees(cells, labels, sets, truth):
+                left_out[column] = _HOLDS_TRUTH
+    left_out = {column: reason for column, reason in left_out.items() if column in wanted}
+    _warn_of_truth(name, left_out)
     found = find_features(
-        name, frame, others, categorical=_as_list(categorical), keep_all=named, decimal=decimal
+        name,
+        frame,
+        [column for column in wanted if column not in left_out],
+        categorical=about.categorical,
+        keep_all=bool(about.features),
+        decimal=about.file.decimal,
     )
-    return Features(found.columns, telling | found.left_out)
+    return Features(found.columns, left_out | found.left_out)
+
+
+def _warn_of_truth(name: str, left_out: Mapping[str, str]) -> None:
+    if columns := [column for column, reason in left_out.items() if reason == _HOLDS_TRUTH]:
+        warn_user(
+            f"{name}: {shorten_list([repr(column) for column in columns], 5)} agrees with the "
+            "labels of the rows and is not a feature. If it is the true label, use truth "
+            f"(--truth {columns[0]}); to keep it as a feature, use categorical "
+            f"(--categorical {columns[0]})."
+        )
+
+
+def _agrees(
+    cells: list[Any], labels: set[str], sets: CandidateSets, truth: list[Any] | None
+) -> bool:
+    """Whether a column has labels that agree with the truth, or with the candidates of its rows.
+
+    The measure is Cohen's kappa: 1 if they always agree, 0 if they agree by chance.
+    """
+    found = [
+        "" if is_missing(cell) else whole_number_text(normalize_label(str(cell))) for cell in cells
+    ]
+    texts = np.array([text if text in labels else "" for text in found], dtype=object)
+    filled = np.flatnonzero(texts != "")
+    has_others = any(text and text not in labels and text not in MISSING_WORDS for text in found)
+    if has_others or len(filled) < _ENOUGH_ROWS or len({*texts[filled]}) < 2:
+        return False
+    named = [set(map(str, row)) for row in sets[filled].to_sets()]
+    if truth is not None:
+        rows = [i for i in filled.tolist() if truth[i] is not None]
+        if rows and all(str(truth[i]) == texts[i] for i in rows):
+            return True
+    inside = np.mean([text in row for text, row in zip(texts[filled], named, strict=True)])
+    share = Counter(texts[filled].tolist())
+    chance = np.mean([sum(share[label] for label in row) / len(filled) for row in named])
+    return bool(inside - chance >= _SAME_LABELS * (1 - chance) > 0)
 
 
 def _written_before(columns: Iterable[str]) -> list[str]:
@@ -447,14 +565,3 @@ def parse_truth(name: str, frame: "pd.DataFrame", column: str, labels: Iterable[
             truth = whole_number_text(truth)
         truths.append(None if truth in unknown else truth)
     return truths
-
-
-def append_columns(name: str, frame: "pd.DataFrame", columns: dict[str, Any]) -> "pd.DataFrame":
-    """The table with further columns at its end; an error if it has their names already."""
-    taken = [column for column in columns if column in frame.columns]
-    if taken:
-        raise InvalidFileError(
-            f"{name} has a column {taken[0]!r} already. Give the new columns other names with a "
-            "prefix (--prefix)."
-        )
-    return replace_columns(frame, columns)

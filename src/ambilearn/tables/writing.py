@@ -213,6 +213,17 @@ def replace_columns(frame: "pd.DataFrame", columns: dict[str, Any]) -> "pd.DataF
     return frame
 
 
+def append_columns(name: str, frame: "pd.DataFrame", columns: dict[str, Any]) -> "pd.DataFrame":
+    """The table with further columns at its end; an error if it has their names already."""
+    taken = [column for column in columns if column in frame.columns]
+    if taken:
+        raise InvalidFileError(
+            f"{name} has a column {taken[0]!r} already. Give the new columns other names with a "
+            "prefix (--prefix)."
+        )
+    return replace_columns(frame, columns)
+
+
 def _without_nan(value: Any) -> Any:
     """A row, or a value in it, without NaN, which JSON does not have."""
     if isinstance(value, dict):

@@ -1,0 +1,106 @@
+"""How a user's table is read: one description, which Python arguments and commands fill."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ambilearn.datasets.frames import (
+    check_frame,
+    check_text_columns,
+    find_format,
+    read_frame,
+    source_name,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FILE_NAME = "name of the file"  # in the attributes of a data frame that was read from one
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileFormat:
+    """How to read a file: the options of the same names.
+
+    ``format`` is that of a file without a known ending, such as standard input.
+    """
+
+    format: str | None = None
+    encoding: str | None = None
+    delimiter: str | None = None
+    decimal: str = "."
+    sheet: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.decimal not in (".", ","):
+            raise ValueError(f"decimal must be '.' or ',', got {self.decimal!r}.")
+
+    def read(self, source: Any) -> "tuple[str, pd.DataFrame]":
+        """Name and content of a file; a data frame is returned as it is."""
+        if hasattr(source, "columns"):
+            name = getattr(source, "attrs", {}).get(FILE_NAME, "table")
+            check_frame(name, source)
+            check_text_columns(name, source)
+            return name, source
+        name = source_name(source)
+        frame = read_frame(
+            source,
+            format=self.format_of(name),
+            encoding=self.encoding,
+            delimiter=self.delimiter,
+            sheet=self.sheet,
+        )
+        return name, frame
+
+    def format_of(self, name: str) -> str | None:
+        """Format of a file; the ending of its name decides, if it is a known one."""
+        return find_format(name) or self.format
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableDescription:
+    """A table with candidate labels, the roles of its columns, and how to read it.
+
+    The attributes are the arguments of :func:`ambilearn.tables.read_candidate_table`.
+    """
+
+    source: Any
+    candidates: tuple[str, ...] = ()
+    given_label: str | None = None
+    features_from: Any = None
+    item: str = "item"
+    annotator: str = "annotator"
+    answer: str = "label"
+    sep: str = "|"
+    truth: str | None = None
+    features: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    categorical: tuple[str, ...] = ()
+    image: str | None = None
+    image_folders: tuple[Path, ...] = ()
+    min_votes: int | None = None
+    fallback: str = "error"
+    na_is_label: bool = False
+    no_answer: tuple[Any, ...] = ()
+    missing: str | None = None
+    checked: Any = None
+    file: FileFormat = field(default_factory=FileFormat)
+
+    @property
+    def is_long_form(self) -> bool:
+        """Whether the table has one answer per row."""
+        return self.features_from is not None
+
+    @property
+    def label_columns(self) -> tuple[str, ...]:
+        """The columns with the labels."""
+        return self.candidates if self.given_label is None else (self.given_label,)
+
+
+def as_tuple(values: Any) -> tuple[Any, ...]:
+    """One text, or a sequence of texts or codes, as a tuple."""
+    if values is None:
+        return ()
+    several = isinstance(values, Iterable) and not isinstance(values, (str, bytes))
+    return tuple(values) if several else (values,)
