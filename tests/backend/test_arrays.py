@@ -12,7 +12,6 @@ from ambilearn.backend.arrays import (
     check_device_array,
     computing_on,
     describe_device,
-    free_memory,
     on_device,
     on_same_device,
     to_device_of,
@@ -104,11 +103,6 @@ def test_devices_of_one_library_differ():
     near, far = strict.ones(1), strict.ones(1, device=strict.Device("device1"))
     assert not on_same_device(near, far)
     assert to_numpy(far).tolist() == [1.0]
-
-
-def test_free_memory(library):
-    free = free_memory(library.to_device(np.ones(1)))
-    assert 0 < free < np.inf if library.device == "cuda" else free == np.inf
 
 
 def test_computes_on_a_device_by_its_name(monkeypatch, torch):
