@@ -43,6 +43,14 @@ def test_numbers_of_vectors_are_numbers():
     assert X[1, 0] == 0  # the median of 1 and 3
 
 
+def test_embeddings_have_one_length():
+    columns = [Column("v", "embedding", 2), Column("age", "number")]
+    table = pd.DataFrame({"v[0]": [3.0, np.nan, 6.0, 0], "v[1]": [4.0, 4, 8, 0], "age": range(4)})
+    X = matrix(make_preprocessing(columns).fit(table), table)
+    expected = [[3.6, 4.8], [3.6, 4.8], [3.6, 4.8], [0, 0]]
+    np.testing.assert_allclose(X[:, 1:], expected)  # the median of 3, 6 and 0 is 3
+
+
 @pytest.fixture
 def fitted():
     return make_preprocessing(COLUMNS).fit(TRAIN)

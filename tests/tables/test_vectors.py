@@ -156,3 +156,27 @@ def test_a_shortened_array_is_named_in_any_row():
 
 def test_numbers_that_are_missing_in_printed_arrays():
     np.testing.assert_array_equal(parse_vectors("t", ["[nan 2.]"], 2), [[np.nan, 2.0]])
+
+
+def test_a_long_list_of_numbers_of_similar_size_is_an_embedding():
+    frame = make_vectors()
+    generator = np.random.default_rng(0)
+    long = generator.normal(size=(40, 16)) * np.geomspace(1, 10, 16)
+    uneven = long * np.where(np.arange(16) == 3, 1000, 1)
+    kinds = {}
+    for name, matrix in (("long", long), ("uneven", uneven), ("short", long[:, :15])):
+        table = read_candidate_table(frame.assign(v=[*matrix]), **OPTIONS, exclude="embedding")
+        (column,) = table.features.columns
+        kinds[name] = column.kind
+    assert kinds == {"long": "embedding", "uneven": "vector", "short": "vector"}
+
+
+def test_a_division_by_the_length_of_rows_does_not_change_an_embedding():
+    frame = make_vectors()
+    long = np.random.default_rng(0).normal(size=(40, 20))
+    scaled = long * np.geomspace(1, 5, 40)[:, None]
+    scores = []
+    for matrix in (long, scaled):
+        table = read_candidate_table(frame.assign(v=[*matrix]), **OPTIONS, exclude="embedding")
+        scores.append(fit_table(table, "plknn").choices(table.frame).scores)
+    np.testing.assert_allclose(*scores)

@@ -47,6 +47,11 @@ def report_round(done: Round) -> None:
         listener(done)
 
 
+def is_listening() -> bool:
+    """Whether rounds of this thread are listened to."""
+    return _listener.get() is not None
+
+
 @contextmanager
 def listen_to_rounds(listener: Callable[[Round], None]) -> Iterator[None]:
     """Context in which ``listener`` is called at the end of each iteration of any fit."""

@@ -1,5 +1,6 @@
 """Options that the commands on a user's table share, and how their help is shown."""
 
+import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -114,6 +115,25 @@ def _one_sign(context: click.Context, parameter: click.Parameter, text: str | No
     return sign
 
 
+def _models_of_columns(
+    context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]
+) -> dict[str, str]:
+    models = {}
+    for text in texts:
+        column, equals, model = text.partition("=")
+        if not (column and equals and model):
+            raise click.BadParameter(f"must be COLUMN=MODEL; got {text!r}.")
+        if column in models:
+            raise click.BadParameter(f"the column {column!r} is given twice.")
+        models[column] = model
+    return models
+
+
+def _go_offline(context: click.Context, parameter: click.Parameter, value: bool) -> None:
+    if value:
+        os.environ["HF_HUB_OFFLINE"] = "1"
+
+
 def input_file(*names: str, option: Callable[..., Any], help: str, common: bool = False) -> Any:
     """An option with a file that is read."""
     kind = click.Path(dir_okay=False, exists=True, path_type=Path)
@@ -162,6 +182,25 @@ checked_option = input_file(
     option=candidate_option,
     common=True,
     help="CSV file of labels that a person has set, saved by the page of `review`.",
+)
+
+embed_options = add_options(
+    feature_option(
+        "--embed",
+        multiple=True,
+        metavar="COLUMN=MODEL",
+        callback=_models_of_columns,
+        common=True,
+        help="Column of texts or image files, and a pretrained network for it: a name at Hugging "
+        "Face or a folder. Can be repeated.",
+    ),
+    feature_option(
+        "--offline",
+        is_flag=True,
+        expose_value=False,
+        callback=_go_offline,
+        help="Download no network.",
+    ),
 )
 
 candidate_options = add_options(
@@ -238,6 +277,7 @@ candidate_options = add_options(
         help="Feature whose numbers are codes of categories, or that is left out because it agrees "
         "with the labels. Can be repeated.",
     ),
+    embed_options,
     format_options,
 )
 

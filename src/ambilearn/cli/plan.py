@@ -87,10 +87,10 @@ class Request:
         table, learning = self.table, self.learning
         check_outputs([*outputs, self.annotators_out], self.inputs())
         _check_no_images(outputs)
-        if self.learns_from_images and (table.features or table.categorical):
+        if self.learns_from_images and (table.features or table.categorical or table.embed):
             raise click.UsageError(
-                "--features and --categorical cannot be combined with --image and --method "
-                "deepplcl: the network learns from the images alone."
+                "--features, --categorical and --embed cannot be combined with --image and "
+                "--method deepplcl: the network learns from the images alone."
             )
         if learning.weight_annotators and table.min_votes is not None:
             raise click.UsageError(
@@ -120,7 +120,7 @@ class Request:
         return replace(self, table=replace(self.table, checked=path), annotators_out=None)
 
     def read(self) -> "CandidateTable":
-        """Read the table; images that the method does not learn from are not a feature."""
+        """Read the table; images that are neither learned from nor embedded are not a feature."""
         from ambilearn.review.from_table import drop_feature, image_column
         from ambilearn.tables.read import read_table
 
@@ -128,6 +128,8 @@ class Request:
         if about.image is None or self.learns_from_images:
             return read_table(about)
         table = read_table(replace(about, image=None))
+        if about.image in about.embed:
+            return table
         return drop_feature(table, image_column(table, about.image))
 
     def plan(self, console: Console, table: "CandidateTable", *, new_rows: bool = False) -> Plan:

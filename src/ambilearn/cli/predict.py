@@ -10,6 +10,7 @@ from ambilearn.cli.console import user_console
 from ambilearn.cli.options import (
     Command,
     device_option,
+    embed_options,
     format_options,
     image_folder_option,
     output_options,
@@ -26,12 +27,14 @@ from ambilearn.cli.plan import check_device, file_format, open_table
 @click.argument("model", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.argument("table")
 @format_options
+@embed_options
 @image_folder_option
 @device_option(section("Work"))
 @output_options
 def predict(
     model: Path,
     table: str,
+    embed: dict[str, str],
     image_folders: tuple[Path, ...],
     device: str | None,
     out: Path,
@@ -47,6 +50,8 @@ def predict(
 
     TABLE must have the feature columns of the model; other columns are kept. For an image model,
     these are names of files in the folder of TABLE or its subfolders.
+    A model with --embed finds its pretrained networks by name; --embed COLUMN=FOLDER names another
+    place of the same weights.
     """
     with user_console() as console:
         check_outputs([out], [model, table])
@@ -57,6 +62,7 @@ def predict(
         file = file_format(table, options)
         write = table_writer(console, table, out, file, escape_formulas=escape_formulas)
         loaded = load_table_model(model)
+        loaded.use_models(embed)
         console.show("reading the table")
         name, frame = file.read(open_table(table))
         console.show(f"labeling {pluralize(len(frame), 'row')}")

@@ -22,7 +22,7 @@ def describe_table(console: Console, table: CandidateTable) -> None:
     console.say(f"{size}, {sets.sizes.mean():.2f} candidates per row" if several else size)
     by_kind: dict[str, list[str]] = {}
     for column in table.features.columns:
-        size = f" ({column.length:,} numbers)" if column.kind == "vector" else ""
+        size = f" ({column.length:,} numbers)" if column.length > 1 else ""
         by_kind.setdefault(column.kind, []).append(f"{column.name}{size}")
     kinds = "; ".join(f"{kind}: {shorten_list(names)}" for kind, names in by_kind.items())
     console.say(f"{pluralize(len(table.features.columns), 'feature')}: {kinds}")

@@ -4,6 +4,7 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -21,6 +22,7 @@ from ambilearn._utils.image_files import (
 )
 from ambilearn._utils.missing import is_missing
 from ambilearn._utils.optional import requires_extra
+from ambilearn._utils.rounds import Round, TimeLeft, is_listening, report_round
 from ambilearn._utils.text import shorten_repr
 from ambilearn.features.cache import VectorCache, Vectors
 from ambilearn.features.models import Encode, find_model, hash_model, load_model, package_versions
@@ -283,7 +285,7 @@ class PretrainedFeatures(TransformerMixin, BaseEstimator):
         return (vectors / np.where(lengths > 0, lengths, 1)).astype(np.float32)
 
     def _label(self) -> str:
-        return "Embedding" if callable(self.model) else f"Embedding ({Path(self.model).name})"
+        return "embedding" if callable(self.model) else f"embedding by {Path(self.model).name}"
 
     def _open_cache(self) -> VectorCache | None:
         if self.cache is None or self.cache is False:
@@ -391,15 +393,20 @@ def _stack(vectors: list[NDArray[np.float32]]) -> NDArray[np.float32]:
     return np.stack(vectors)
 
 
-def _with_progress(chunks: list[list[bytes]], label: str) -> Iterator[list[bytes]]:
-    """The chunks, with a progress bar and the time left if standard error is a terminal."""
-    try:
+def _with_progress(parts: list[list[bytes]], label: str) -> Iterator[list[bytes]]:
+    """The parts; progress and the time left go to the listener, or to a terminal."""
+    total, done, time_left = sum(map(len, parts)), 0, TimeLeft()
+    with suppress(ModuleNotFoundError):  # a function needs no extra
         from tqdm.auto import tqdm
-    except ModuleNotFoundError:  # a function needs no extra
-        yield from chunks
-        return
-    total = sum(map(len, chunks))
-    with tqdm(total=total, desc=label, unit="row", disable=None, delay=2, leave=False) as bar:
-        for chunk in chunks:
-            yield chunk
-            bar.update(len(chunk))
+
+        if not is_listening():
+            with tqdm(total=total, desc=label, disable=None, delay=2, leave=False) as bar:
+                for part in parts:
+                    yield part
+                    bar.update(len(part))
+            return
+    for number, part in enumerate(parts, 1):
+        yield part
+        done += len(part)
+        text = f"{label}, {done:,} of {total:,}{time_left.describe(done, total - done)}"
+        report_round(Round("PretrainedFeatures", number, len(parts), 0.0, 0.0, text))

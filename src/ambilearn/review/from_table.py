@@ -18,7 +18,7 @@ from ambilearn.doubt import Doubt
 from ambilearn.review.embedding import Shown
 from ambilearn.review.images import Images
 from ambilearn.review.record import Review, ReviewRow
-from ambilearn.tables.columns import TELLS_NOTHING
+from ambilearn.tables.columns import LISTS, TELLS_NOTHING
 from ambilearn.tables.image_files import find_image_column
 from ambilearn.tables.ranking import Choices, choose_candidates, review_order
 from ambilearn.tables.read import CandidateTable
@@ -99,7 +99,7 @@ def image_column(table: CandidateTable, named: str | None = None) -> str | None:
     if named is not None:
         check_columns(table.name, table.frame, [named])
         return named
-    numeric = {c.name for c in table.features.columns if c.kind in ("number", "vector")}
+    numeric = {c.name for c in table.features.columns if c.kind in ("number", *LISTS)}
     columns = {
         column: [format_cell(cell) for cell in table.frame[column].to_list()]
         for column in table.frame.columns
@@ -148,7 +148,7 @@ def _order_columns(table: CandidateTable, image: str | None) -> list[Any]:
     kinds = {column.name: column.kind for column in table.features.columns}
     hidden = {*table.candidate_columns, table.description.truth}
     hidden |= {name for name, why in table.features.left_out.items() if why in TELLS_NOTHING}
-    hidden |= {name for name, kind in kinds.items() if kind == "vector"}
+    hidden |= {name for name, kind in kinds.items() if kind in LISTS}
 
     def place(column: Any) -> tuple[bool, int]:
         is_feature, is_number = column in kinds, kinds.get(column) == "number"

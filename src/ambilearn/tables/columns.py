@@ -1,8 +1,9 @@
 """Find the kind of each feature column, and parse its cells as numbers, categories or text.
 
-There are seven kinds: *number*, *truth value*, *date*, *vector* (a list of numbers), *text*
-(sentences, mostly different), *category* (any other text) and *image* (a file, only if the user
-names the column). Numbers, truth values (0 and 1),
+The kinds are *number*, *truth value*, *date*, *vector* (a list of numbers), *embedding* (a long
+list of numbers of similar size), *text* (sentences, mostly different), *category* (any other text)
+and, only if the user names the column, *image* (a file), *embedded text* and *embedded image* (for
+a pretrained network). Numbers, truth values (0 and 1),
 dates (days since 1970) and the numbers of a vector become floating point, with NaN where a cell is
 missing; categories, texts and the names of files stay text. What scikit-learn then makes of them is
 :mod:`ambilearn.tables.preprocessing`.
@@ -11,7 +12,7 @@ missing; categories, texts and the names of files stay text. What scikit-learn t
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -64,6 +65,10 @@ _DIFFERENT_FEW_TEXTS = 0.9
 _WORDS_OF_FEW_TEXTS = 4
 _PATH = re.compile(r"\S+://\S+|(.*[\\/])?[^\\/]*\.\w{1,5}")  # of a file, or an address
 WORD = r"\b\w{2,40}\b"  # longer texts are not words, and would make a model large
+EMBEDDED = ("embedded text", "embedded image")  # kinds of columns for a pretrained network
+LISTS = ("vector", "embedding")  # kinds of lists of numbers
+# A list of many numbers of similar size is an embedding, or pixels: it has no units.
+_NUMBERS_OF_EMBEDDING, _MOST_UNEQUAL = 16, 20.0
 _IS_EMPTY, _IS_CONSTANT = "is empty", "has the same value everywhere"
 # Reasons for which a column is also hidden on the review page.
 TELLS_NOTHING = (_IS_EMPTY, _IS_CONSTANT)
@@ -72,17 +77,19 @@ TELLS_NOTHING = (_IS_EMPTY, _IS_CONSTANT)
 class Column(NamedTuple):
     """Name, kind and number of values per cell of a feature column.
 
-    The number is 1 unless the kind is ``"vector"``.
+    The number is 1 unless the kind is ``"vector"`` or ``"embedding"``. ``model`` is the name of the
+    pretrained network for a column of the kind ``"embedded text"`` or ``"embedded image"``.
     """
 
     name: str
     kind: str
     length: int = 1
+    model: str = ""
 
     @property
     def feature_names(self) -> list[str]:
         """Names of the columns that it becomes: its own, or one for each number of a vector."""
-        if self.kind != "vector":
+        if self.kind not in LISTS:
             return [self.name]
         return [f"{self.name}[{j}]" for j in range(self.length)]
 
@@ -110,6 +117,7 @@ def find_features(
     categorical: Sequence[str] = (),
     keep_all: bool = False,
     decimal: str = ".",
+    embed: Mapping[str, str] | None = None,
 ) -> Features:
     """Find the kind of each column, and leave out those that cannot help.
 
@@ -118,6 +126,7 @@ def find_features(
     ``keep_all``, because the user named the columns, row numbers and such texts are kept. Columns
     in ``categorical`` are categories even if all their cells are numbers, such as codes. ``name``
     is the name of the table in messages, and ``decimal`` the decimal sign of numbers in text.
+    ``embed`` has the names of pretrained networks for columns of texts or of image files.
 
     Raises InvalidFileError if a column has values other than numbers, text, dates and lists of
     numbers, if its name ends in a NUL character, or if no column is left. Warns if columns that are
@@ -128,16 +137,21 @@ def find_features(
     for column in names:
         cells = frame[column].to_list()
         where = f"{name}, column {column!r}"
+        if embed and column in embed:
+            columns.append(Column(column, _embedded_kind(column, cells), model=embed[column]))
+            continue
         if str(column).endswith("\0"):  # NumPy would drop it, and the column would not be found
             raise InvalidFileError(
                 f"{where}: its name ends in a NUL character, as damaged files have them. Rename "
                 "the column, or leave it out of the features."
             )
         if column not in categorical and (length := find_vector_length(where, cells)):
-            if np.all(np.ptp(parse_vectors(where, cells, length), axis=0) == 0):
+            matrix = parse_vectors(where, cells, length)
+            if np.all(np.ptp(matrix, axis=0) == 0):
                 left_out[column] = _IS_CONSTANT
             else:
-                columns.append(Column(column, "vector", length))
+                kind = "embedding" if _is_embedding(matrix) else "vector"
+                columns.append(Column(column, kind, length))
             continue
         kind, values = _find_kind(name, column, cells, column in categorical, decimal)
         if kind == "category" and column not in categorical:
@@ -169,6 +183,21 @@ def find_features(
             "name. Rename the column, or exclude one of them."
         )
     return Features(tuple(columns), left_out)
+
+
+def _is_embedding(matrix: NDArray[np.float64]) -> bool:
+    """Whether rows are long lists of numbers of similar size."""
+    largest = max(np.nanmax(np.abs(matrix), initial=0.0), 1e-300)
+    sizes = np.sqrt(np.nanmean((matrix / largest) ** 2, axis=0))
+    sizes = sizes[sizes > 0]
+    is_even = len(sizes) > 0 and sizes.max() <= _MOST_UNEQUAL * np.median(sizes)
+    return matrix.shape[1] >= _NUMBERS_OF_EMBEDDING and bool(is_even)
+
+
+def _embedded_kind(column: str, cells: list[Any]) -> str:
+    """Whether a column for a pretrained network has names of image files, or texts."""
+    texts = ["" if is_missing(cell) else str(cell) for cell in cells]
+    return "embedded image" if find_image_column({column: texts}) else "embedded text"
 
 
 def _describe_no_features(name: str, frame: "pd.DataFrame", left_out: dict[str, str]) -> str:
@@ -207,19 +236,19 @@ def parse_features(
 
     check_columns(name, frame, [column.name for column in columns])
     content: dict[str, NDArray[Any]] = {}
-    for column, kind, length in columns:
+    for column, kind, length, _ in columns:
         cells = frame[column].to_list()
-        if kind == "image":
+        if kind in ("image", "embedded image"):
             where, folders = f"{name}, column {column!r}", (Path(name).parent, *image_folders)
             content[column] = np.array(find_image_files(where, cells, folders), dtype=object)
             continue
-        if kind == "vector":
+        if kind in LISTS:
             matrix = parse_vectors(f"{name}, column {column!r}", cells, length)
             for j, values in enumerate(matrix.T):
                 _check_size(f"{name}, column {column!r}", values.tolist(), values)
                 content[f"{column}[{j}]"] = values
             continue
-        parsed = _parse_column(kind, cells, decimal)
+        parsed = _parse_column("text" if kind == "embedded text" else kind, cells, decimal)
         if parsed is None:
             i = _find_unparsable(kind, cells, decimal)
             odd = kind == "number" and _find_odd_number([cells[i]], decimal) is not None
@@ -227,7 +256,7 @@ def parse_features(
                 f"{name}, column {column!r}, row {i}: {shorten_repr(cells[i])} is not a {kind}. "
                 f"{_DECIMAL_ADVICE[decimal] if odd else 'Correct the cell, or leave it empty.'}"
             )
-        is_text = kind in ("category", "text")
+        is_text = kind in ("category", "text", "embedded text")
         values = np.array(parsed, dtype=object if is_text else np.float64)
         if not is_text:
             _check_size(f"{name}, column {column!r}", cells, values)

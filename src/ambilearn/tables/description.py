@@ -1,6 +1,6 @@
 """How a user's table is read: one description, which Python arguments and commands fill."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -77,6 +77,7 @@ class TableDescription:
     features: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     categorical: tuple[str, ...] = ()
+    embed: Mapping[str, str] = field(default_factory=dict)
     image: str | None = None
     image_folders: tuple[Path, ...] = ()
     min_votes: int | None = None

@@ -17,7 +17,7 @@ from ambilearn.tables.clean import append_results, check_new_columns
 from ambilearn.tables.devices import device_rows
 from ambilearn.tables.methods import make_method
 from ambilearn.tables.model import check_images
-from ambilearn.tables.preprocessing import make_preprocessing
+from ambilearn.tables.preprocessing import fit_preprocessing
 from ambilearn.tables.ranking import Choices, choose_labels, review_order
 from ambilearn.tables.read import CandidateTable
 
@@ -138,7 +138,7 @@ def correct_table(
         n_rows = 0 if device else len(table.frame)
         estimator = make_method(method, params, n_rows=n_rows, random_state=random_state)
     check_images(table, SURE() if estimator is None else estimator)
-    X = make_preprocessing(table.features.columns).fit_transform(table.X)
+    _, X = fit_preprocessing(table, progress)
     with device_rows(X, device) as rows:
         found = find_doubtful(
             rows,

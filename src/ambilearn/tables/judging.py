@@ -19,7 +19,7 @@ from ambilearn.registry import find_method
 from ambilearn.tables.corrections import apply_corrections
 from ambilearn.tables.default_method import choose_default
 from ambilearn.tables.methods import make_method
-from ambilearn.tables.preprocessing import make_preprocessing
+from ambilearn.tables.preprocessing import fit_preprocessing
 from ambilearn.tables.read import CandidateTable, Judgment
 
 _CHOSEN_BY_ANSWERS = ("reg", "n_neighbors")  # one parameter, the first of these that a method has
@@ -107,8 +107,7 @@ def judge_table(
     if method is None:
         method = choose_default(table, params, tune=tune).name
     estimator = make_method(method, params, n_rows=len(table.frame), random_state=random_state)
-    preprocessing = make_preprocessing(table.features.columns)
-    X = preprocessing.fit_transform(table.X)
+    preprocessing, X = fit_preprocessing(table, progress)
     stage = (
         f"judging {pluralize(len(votes.annotators), 'annotator')} by "
         f"{pluralize(votes.n_answers, 'answer')} and {pluralize(X.shape[1], 'feature')}"

@@ -31,7 +31,7 @@ from ambilearn.tables.devices import (
 )
 from ambilearn.tables.methods import make_method
 from ambilearn.tables.parameter_search import tune_parameters
-from ambilearn.tables.preprocessing import make_preprocessing
+from ambilearn.tables.preprocessing import find_embeddings, fit_preprocessing
 from ambilearn.tables.ranking import Choices, choose_candidates, choose_labels
 from ambilearn.tables.read import CandidateTable
 from ambilearn.tables.writing import append_columns
@@ -151,6 +151,21 @@ class TableModel:
         X = self.pipeline[:-1].transform(features)
         scores = predict_proba_on_device(self.method, X, device)
         return choose_labels(self.classes, scores, self.calibration.scale(scores))
+
+    def use_models(self, embed: Mapping[str, str]) -> None:
+        """Use other names or folders of pretrained networks, for columns that have one.
+
+        The weights must be the same; :meth:`predict` checks their hash.
+        """
+        found = find_embeddings(self.pipeline[0], self.columns)
+        for column, model in embed.items():
+            if column not in found:
+                names = shorten_list([*map(repr, found)], 5) or "none"
+                raise ValueError(
+                    f"Column {column!r} has no pretrained network in this model; those that have "
+                    f"one: {names}."
+                )
+            found[column].set_params(model=model)
 
     def predict(
         self,
@@ -276,8 +291,7 @@ def fit_table(
     n_rows = 0 if device else len(table.frame)
     estimator = make_method(method, params, n_rows=n_rows, random_state=random_state)
     check_images(table, estimator)
-    preprocessing = make_preprocessing(table.features.columns)
-    X = preprocessing.fit_transform(table.X)
+    preprocessing, X = fit_preprocessing(table, progress)
     chosen: dict[str, Any] = {}
     score: float | None = None
     if tune:

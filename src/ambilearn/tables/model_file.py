@@ -10,6 +10,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import warnings
 from pathlib import Path
 from typing import Any
@@ -22,16 +23,18 @@ from ambilearn._utils.files import atomic_write
 from ambilearn._utils.plain_content import check_content
 from ambilearn._utils.warnings import warn_user
 from ambilearn.confidence.calibration import Calibration
+from ambilearn.features.pretrained import PretrainedFeatures
 from ambilearn.registry import REMOVED
 from ambilearn.tables.array_checks import (
     check_json_size,
     check_unpacked_size,
     estimate_json_size,
 )
-from ambilearn.tables.columns import Column
+from ambilearn.tables.columns import EMBEDDED, LISTS, Column
 from ambilearn.tables.errors import InvalidModelError
 from ambilearn.tables.image_files import ImageColumn
 from ambilearn.tables.model import TableModel
+from ambilearn.tables.preprocessing import find_embeddings, make_preprocessing
 from ambilearn.tables.saved_estimators import FORM as ESTIMATOR_FORM
 from ambilearn.tables.saved_estimators import KIND as ESTIMATOR_KIND
 from ambilearn.tables.saved_estimators import check_estimator, describe_estimator, try_out
@@ -44,14 +47,14 @@ _ARCHIVE = b"PK\x03\x04"  # how a ZIP archive begins
 # Bytes in memory allowed for any file, and for each byte of a larger file. A model is mostly
 # numbers, which do not compress much; a zip bomb is mostly zeros, which compress a thousandfold.
 _FREE_BYTES, _MAX_RATIO = 2**28, 100
-_KINDS = ("number", "truth value", "date", "category", "text", "vector", "image")
+_KINDS = ("number", "truth value", "date", "category", "text", "image", *LISTS, *EMBEDDED)
 _FORM = {
     "ambilearn": str,
     "scikit-learn": str,
     "method": str,
     "chosen": {"*": object},
     "interrupted?": bool,
-    "columns": [{"name": str, "kind": str, "length?": int}],
+    "columns": [{"name": str, "kind": str, "length?": int, "model?": str}],
     "labels": [object],
     "calibration": {
         "reason": str,
@@ -286,8 +289,10 @@ def _describe(model: Any) -> dict[str, Any]:
 
 def _describe_column(column: Column) -> dict[str, Any]:
     described = column._asdict()
-    if column.kind != "vector":
+    if column.kind not in LISTS:
         del described["length"]
+    if column.kind not in EMBEDDED:
+        del described["model"]
     return described
 
 
@@ -325,6 +330,29 @@ def _try_out(model: TableModel, max_bytes: int) -> None:
             raise InvalidModelError("the pipeline does not match about.json. Fit the model again.")
         try_out(model.method, max_bytes)
         return
+    if any(column.kind in EMBEDDED for column in model.columns):  # the weights may not be here
+        _check_embeddings(model)
+        try_out(model.method, max_bytes)
+        return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.choices(pd.DataFrame([dict.fromkeys(column.name for column in model.columns)]))
+
+
+def _check_embeddings(model: TableModel) -> None:
+    """Make the transformers of pretrained networks anew, with their hash and length.
+
+    No other attribute of the file is used, such as a folder to write to.
+    """
+    made = make_preprocessing(model.columns)
+    found = find_embeddings(model.pipeline[0], model.columns)
+    fresh = {columns: step for _, step, columns in made.transformers if isinstance(columns, str)}
+    for column, stored in found.items():
+        content, length = stored.model_hash_, stored.n_features_out_
+        is_hash = isinstance(content, str) and re.fullmatch("[0-9a-f]{64}", content)
+        if type(stored) is not PretrainedFeatures or not is_hash or not isinstance(length, int):
+            raise InvalidModelError("the pipeline does not match about.json. Fit the model again.")
+        stored.__dict__ = vars(fresh[column]) | {
+            "model_hash_": content,
+            "n_features_out_": length,
+        }

@@ -195,6 +195,7 @@ def read_candidate_table(
     features: str | Sequence[str] | None = None,
     exclude: str | Sequence[str] = (),
     categorical: str | Sequence[str] = (),
+    embed: Mapping[str, str] | None = None,
     image: str | None = None,
     image_folders: Sequence[str | os.PathLike[str]] = (),
     min_votes: int | None = None,
@@ -249,6 +250,9 @@ def read_candidate_table(
     categorical : str or sequence of str, default=()
         Features that are categories even if all their cells are numbers, such as codes. These are
         features also if they agree with the labels of the rows.
+    embed : mapping, optional
+        Names or folders of pretrained networks for columns of texts or of names of image files; see
+        :class:`ambilearn.features.PretrainedFeatures`.
     image : str, optional
         Column with names of image files, which then is the only feature: for
         :class:`~ambilearn.DeepPLCL`. Paths are relative to the folder of the table, and only files
@@ -336,6 +340,7 @@ def read_candidate_table(
             features=as_tuple(features),
             exclude=as_tuple(exclude),
             categorical=as_tuple(categorical),
+            embed=dict(embed or {}),
             image=image,
             image_folders=tuple(map(Path, image_folders)),
             min_votes=min_votes,
@@ -397,10 +402,10 @@ def _check_description(about: TableDescription) -> None:
             "Pass candidates or given_label, the column with the labels; or features_from, the "
             "table with the features, if the table has one answer per row."
         )
-    if about.image is not None and (about.features or about.categorical):
+    if about.image is not None and (about.features or about.categorical or about.embed):
         raise ValueError(
-            "features and categorical cannot be combined with image: a network learns from the "
-            "images alone. Leave them out."
+            "features, categorical and embed cannot be combined with image: a network learns from "
+            "the images alone. Leave them out."
         )
 
 
@@ -417,7 +422,9 @@ def _assign_roles(
         categorical=expand_patterns(name, frame, about.categorical),
     )
     known = [*about.label_columns, *([about.truth] if about.truth is not None else [])]
-    check_columns(name, frame, [*known, *about.features, *about.exclude, *about.categorical])
+    check_columns(
+        name, frame, [*known, *about.features, *about.exclude, *about.categorical, *about.embed]
+    )
     if about.features:
         if others := [column for column in about.categorical if column not in about.features]:
             raise ValueError(
@@ -429,6 +436,12 @@ def _assign_roles(
                 f"Column {others[0]!r} has the candidates or the true labels: it cannot be a "
                 "feature, too. Leave it out of features (--features)."
             )
+    wanted = about.features or [*frame.columns]
+    if others := [c for c in about.embed if c in known or c in about.exclude or c not in wanted]:
+        raise ValueError(
+            f"Column {others[0]!r} cannot be embedded: it has candidates or true labels, or is not "
+            "among the features."
+        )
     if about.truth in about.label_columns:
         raise ValueError(
             f"Column {about.truth!r} has the candidates: it cannot be the column of true labels, "
@@ -468,6 +481,7 @@ def _find_features(
         categorical=about.categorical,
         keep_all=bool(about.features),
         decimal=about.file.decimal,
+        embed=about.embed,
     )
     return Features(found.columns, left_out | found.left_out)
 

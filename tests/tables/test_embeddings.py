@@ -1,0 +1,168 @@
+"""Columns of a table that a pretrained network converts: in Python, model files, commands."""
+
+import shutil
+
+import numpy as np
+import pandas as pd
+import pooch
+import pytest
+from click.testing import CliRunner
+from tiny_models import picture_model, text_model, transformers  # noqa: F401
+
+from ambilearn.cli.main import main
+from ambilearn.features import PretrainedFeatures
+from ambilearn.tables import (
+    InvalidModelError,
+    clean_table,
+    fit_table,
+    load_model,
+    read_candidate_table,
+    save_model,
+)
+
+NAMES = ["x", "y", "x|y", "y|x"]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A table with sentences and pictures, and a cache of its own."""
+    from PIL import Image
+
+    monkeypatch.setattr(pooch, "os_cache", lambda name: str(tmp_path / "cache"))
+    (tmp_path / "photos").mkdir()
+    rows = []
+    for i in range(24):
+        color = (10 * i, 250 - 10 * i, 100)
+        Image.new("RGB", (30, 30), color).save(tmp_path / "photos" / f"{i}.png")
+        words = ["a good film", "the bad dog"][i % 2] + " cat" * (i % 5)
+        rows.append((i, words, f"photos/{i}.png", NAMES[i % 4]))
+    frame = pd.DataFrame(rows, columns=["age", "words", "photo", "names"])
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    return tmp_path
+
+
+def read(folder, **options):
+    return read_candidate_table(folder / "t.csv", candidates="names", **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"embed": {"word": "m"}}, "no column 'word'"),
+        ({"embed": {"names": "m"}}, "Column 'names' cannot be embedded"),
+        ({"embed": {"words": "m"}, "exclude": "words"}, "Column 'words' cannot be embedded"),
+        ({"embed": {"words": "m"}, "features": "age"}, "Column 'words' cannot be embedded"),
+        ({"embed": {"words": "m"}, "image": "photo"}, "cannot be combined with image"),
+    ],
+)
+def test_columns_that_cannot_be_embedded(folder, options, message):
+    with pytest.raises(ValueError, match=message):
+        read(folder, **options)
+
+
+def test_the_kind_follows_from_the_cells(folder):
+    table = read(folder, embed={"words": "one", "photo": "two"})
+    found = {column.name: column for column in table.features.columns}
+    assert found["words"][1:] == ("embedded text", 1, "one")
+    assert found["photo"][1:] == ("embedded image", 1, "two")
+    assert table.X["photo"][0] == str(folder / "photos" / "0.png")
+
+
+def test_pictures_outside_the_folder_are_refused(folder):
+    content = (folder / "t.csv").read_text().replace("photos/3.png", "/etc/passwd")
+    (folder / "t.csv").write_text(content)
+    with pytest.raises(ValueError, match=r"row 3: .* outside the allowed folders"):
+        _ = read(folder, embed={"photo": "two"}).X
+
+
+@pytest.mark.parametrize("text", ["words", "words=", "=model"])
+def test_an_option_without_column_or_model(folder, text):
+    done = CliRunner().invoke(
+        main, ["clean", str(folder / "t.csv"), "--candidates", "names", "--embed", text]
+    )
+    assert done.exit_code == 2
+    assert "must be COLUMN=MODEL" in done.output
+
+
+@pytest.mark.deep
+def test_a_table_is_cleaned_by_texts_and_pictures(folder, text_model, picture_model):  # noqa: F811
+    models = {"words": str(text_model), "photo": str(picture_model)}
+    table = read(folder, embed=models)
+    cleaned = clean_table(table, "plknn", {"n_neighbors": 3})
+    singles = cleaned.frame[cleaned.frame["names"].isin(["x", "y"])]
+    assert (singles["label"] == singles["names"]).all()
+    assert (folder / "cache" / "embeddings.sqlite").is_file()
+
+
+@pytest.mark.deep
+def test_a_model_file_has_the_hash_of_the_weights(folder, text_model, picture_model, tmp_path):  # noqa: F811
+    models = {"words": str(text_model), "photo": str(picture_model)}
+    table = read(folder, embed=models)
+    model = fit_table(table, "plcl", {"n_neighbors": 3})
+    expected = model.predict(table.frame, table.name)
+    save_model(model, tmp_path / "m.model")
+    assert (tmp_path / "m.model").stat().st_size < 200_000  # no weights
+    loaded = load_model(tmp_path / "m.model")
+    pd.testing.assert_frame_equal(loaded.predict(table.frame, table.name), expected)
+
+    moved = tmp_path / "moved"
+    shutil.copytree(text_model, moved)
+    loaded.use_models({"words": str(moved)})
+    pd.testing.assert_frame_equal(loaded.predict(table.frame, table.name), expected)
+    (moved / "vocab.txt").write_text("changed")
+    with pytest.raises(ValueError, match="are not those of the fit"):
+        loaded.predict(table.frame, table.name)
+    with pytest.raises(ValueError, match=r"'age' has no pretrained network .* 'words', 'photo'"):
+        loaded.use_models({"age": "m"})
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("model_hash_", "0"), ("model_hash_", None), ("n_features_out_", "16")],
+)
+def test_a_model_file_with_another_content_is_refused(
+    folder,
+    text_model,
+    tmp_path,
+    name,
+    value,
+):
+    model = fit_table(read(folder, embed={"words": str(text_model)}), "plknn", {"n_neighbors": 3})
+    step = model.pipeline[0].named_transformers_["embedding of words"]
+    setattr(step, name, value)
+    save_model(model, tmp_path / "m.model")
+    with pytest.raises(InvalidModelError):
+        load_model(tmp_path / "m.model")
+
+
+@pytest.mark.deep
+def test_a_model_file_cannot_choose_where_vectors_are_written(folder, text_model, tmp_path):  # noqa: F811
+    model = fit_table(read(folder, embed={"words": str(text_model)}), "plknn", {"n_neighbors": 3})
+    step = model.pipeline[0].named_transformers_["embedding of words"]
+    step.set_params(cache=str(tmp_path / "elsewhere"), folder="/", batch_size=10**9)
+    save_model(model, tmp_path / "m.model")
+    loaded = load_model(tmp_path / "m.model")
+    made = loaded.pipeline[0].named_transformers_["embedding of words"]
+    assert made.get_params() == PretrainedFeatures(str(text_model)).get_params()
+    loaded.predict(pd.DataFrame({"words": ["something new"], "age": [1], "photo": ["a.png"]}))
+    assert not (tmp_path / "elsewhere").exists()
+
+
+@pytest.mark.deep
+def test_commands(folder, text_model, monkeypatch):  # noqa: F811
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "0")  # restored after the test
+    options = ["--candidates", "names", "--embed", f"words={text_model}", "--exclude", "photo"]
+    run = CliRunner().invoke
+    done = run(main, ["fit", "t.csv", *options, "--method", "plcl", "--out", "m.model"])
+    assert done.exit_code == 0, done.output
+    done = run(main, ["predict", "m.model", "t.csv", "--offline", "--out", "p.csv"])
+    assert done.exit_code == 0, done.output
+    assert set(pd.read_csv("p.csv")["label"]) <= {"x", "y"}
+    done = run(main, ["predict", "m.model", "t.csv", "--embed", "words=./no", "--out", "q.csv"])
+    assert done.exit_code == 1
+    assert "There is no folder './no'" in done.output
+    done = run(main, ["clean", "t.csv", *options, "--out", "c.csv"])
+    assert done.exit_code == 0, done.output
+    assert np.isfinite(pd.read_csv("c.csv")["score"]).all()
