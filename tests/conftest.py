@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import settings
+from tiny_models import picture_model, text_model, transformers  # noqa: F401, fixtures
 
 os.environ["MPLBACKEND"] = "Agg"  # figures without a screen
 # Wishes of whoever runs the tests that would change what is written or where data come from.

@@ -7,7 +7,6 @@ import pandas as pd
 import pooch
 import pytest
 from click.testing import CliRunner
-from tiny_models import picture_model, text_model, transformers  # noqa: F401
 
 from ambilearn.cli.main import main
 from ambilearn.features import PretrainedFeatures
@@ -85,7 +84,7 @@ def test_an_option_without_column_or_model(folder, text):
 
 
 @pytest.mark.deep
-def test_a_table_is_cleaned_by_texts_and_pictures(folder, text_model, picture_model):  # noqa: F811
+def test_a_table_is_cleaned_by_texts_and_pictures(folder, text_model, picture_model):
     models = {"words": str(text_model), "photo": str(picture_model)}
     table = read(folder, embed=models)
     cleaned = clean_table(table, "plknn", {"n_neighbors": 3})
@@ -95,7 +94,7 @@ def test_a_table_is_cleaned_by_texts_and_pictures(folder, text_model, picture_mo
 
 
 @pytest.mark.deep
-def test_a_model_file_has_the_hash_of_the_weights(folder, text_model, picture_model, tmp_path):  # noqa: F811
+def test_a_model_file_has_the_hash_of_the_weights(folder, text_model, picture_model, tmp_path):
     models = {"words": str(text_model), "photo": str(picture_model)}
     table = read(folder, embed=models)
     model = fit_table(table, "plcl", {"n_neighbors": 3})
@@ -137,7 +136,7 @@ def test_a_model_file_with_another_content_is_refused(
 
 
 @pytest.mark.deep
-def test_a_model_file_cannot_choose_where_vectors_are_written(folder, text_model, tmp_path):  # noqa: F811
+def test_a_model_file_cannot_choose_where_vectors_are_written(folder, text_model, tmp_path):
     model = fit_table(read(folder, embed={"words": str(text_model)}), "plknn", {"n_neighbors": 3})
     step = model.pipeline[0].named_transformers_["embedding of words"]
     step.set_params(cache=str(tmp_path / "elsewhere"), folder="/", batch_size=10**9)
@@ -150,7 +149,7 @@ def test_a_model_file_cannot_choose_where_vectors_are_written(folder, text_model
 
 
 @pytest.mark.deep
-def test_commands(folder, text_model, monkeypatch):  # noqa: F811
+def test_commands(folder, text_model, monkeypatch):
     monkeypatch.chdir(folder)
     monkeypatch.setenv("HF_HUB_OFFLINE", "0")  # restored after the test
     options = ["--candidates", "names", "--embed", f"words={text_model}", "--exclude", "photo"]

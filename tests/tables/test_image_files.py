@@ -5,6 +5,7 @@ import pytest
 
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.tables import fit_table, read_candidate_table
+from ambilearn.tables.columns import Column
 from ambilearn.tables.default_method import choose_default
 from ambilearn.tables.image_files import (
     ImageColumn,
@@ -73,7 +74,7 @@ def table(folder):
 
 def test_images_are_the_only_feature(table, folder):
     read = read_candidate_table(table, candidates="names", image="photo")
-    assert read.features.columns == (("photo", "image", 1),)
+    assert read.features.columns == (Column("photo", "image"),)
     assert list(read.features.left_out) == ["age"]
     assert read.X["photo"].to_list() == [str(folder / "pics" / "a.png")] * 3
     assert choose_default(read) == ("deepplcl", "for images")

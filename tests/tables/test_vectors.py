@@ -6,6 +6,7 @@ from sentences import make_vectors
 from ambilearn.datasets import InvalidFileError
 from ambilearn.datasets.frames import read_frame
 from ambilearn.tables import fit_table, load_model, read_candidate_table, save_model, write_table
+from ambilearn.tables.columns import Column
 from ambilearn.tables.vectors import find_vector_length, parse_vectors
 
 OPTIONS = {"candidates": "sets", "exclude": ["truth"]}
@@ -79,7 +80,7 @@ def test_a_vector_equals_its_numbers_in_separate_columns():
     frame = make_vectors()
     table = read_candidate_table(frame, **OPTIONS)
     (column,) = table.features.columns
-    assert column == ("embedding", "vector", 6)
+    assert column == Column("embedding", "vector", 6)
     wide = pd.DataFrame(np.stack(frame["embedding"]), columns=[f"x{j}" for j in range(6)])
     other = read_candidate_table(wide.assign(sets=frame["sets"]), candidates="sets")
     np.testing.assert_array_equal(table.X.to_numpy(), other.X.to_numpy())
@@ -141,7 +142,7 @@ def test_arrays_of_numpy_that_were_written_to_csv(tmp_path, threshold):
             read_candidate_table(tmp_path / "t.csv", **OPTIONS)
         return
     table = read_candidate_table(tmp_path / "t.csv", **OPTIONS)
-    assert ("embedding", "vector", 6) in table.features.columns
+    assert Column("embedding", "vector", 6) in table.features.columns
     X = table.X[[f"embedding[{j}]" for j in range(6)]]
     np.testing.assert_allclose(X.to_numpy(), np.stack(frame["embedding"]), rtol=1e-12)
 
@@ -163,9 +164,9 @@ def test_a_long_list_of_numbers_of_similar_size_is_an_embedding():
     generator = np.random.default_rng(0)
     long = generator.normal(size=(40, 16)) * np.geomspace(1, 10, 16)
     uneven = long * np.where(np.arange(16) == 3, 1000, 1)
-    kinds = {}
+    kinds, options = {}, OPTIONS | {"exclude": ["embedding", "truth"]}
     for name, matrix in (("long", long), ("uneven", uneven), ("short", long[:, :15])):
-        table = read_candidate_table(frame.assign(v=[*matrix]), **OPTIONS, exclude="embedding")
+        table = read_candidate_table(frame.assign(v=[*matrix]), **options)
         (column,) = table.features.columns
         kinds[name] = column.kind
     assert kinds == {"long": "embedding", "uneven": "vector", "short": "vector"}
@@ -175,8 +176,8 @@ def test_a_division_by_the_length_of_rows_does_not_change_an_embedding():
     frame = make_vectors()
     long = np.random.default_rng(0).normal(size=(40, 20))
     scaled = long * np.geomspace(1, 5, 40)[:, None]
-    scores = []
+    scores, options = [], OPTIONS | {"exclude": ["embedding", "truth"]}
     for matrix in (long, scaled):
-        table = read_candidate_table(frame.assign(v=[*matrix]), **OPTIONS, exclude="embedding")
+        table = read_candidate_table(frame.assign(v=[*matrix]), **options)
         scores.append(fit_table(table, "plknn").choices(table.frame).scores)
     np.testing.assert_allclose(*scores)

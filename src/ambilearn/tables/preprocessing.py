@@ -25,8 +25,8 @@ MISSING_CATEGORY = "(missing)"
 TEXT_LENGTH = 2.0
 # Divided by its length and multiplied by this number, an embedding weighs as much as 36 numbers.
 # Embeddings of pictures and sentences, and pixels, with three columns of noise or with one
-# informative number (PL-CL, new rows): .60 with z-scores, .45 with length 2, .62 with 6 and 8 on 500
-# pictures with noise; .62, .68, .74 and .73 with the informative number.
+# informative number (PL-CL, new rows of 500 pictures): with noise .60 as z-scores, .45 with length
+# 2, .62 with 6 and 8; with the informative number .62, .68, .74 and .73.
 EMBEDDING_LENGTH = 6.0
 
 
@@ -121,5 +121,7 @@ def fit_preprocessing(
 ) -> tuple[Any, Any]:
     """The fitted transformer of a table's features, and the matrix that it returns."""
     preprocessing = make_preprocessing(table.features.columns)
+    if not any(column.kind in EMBEDDED for column in table.features.columns):
+        return preprocessing, preprocessing.fit_transform(table.X)
     with listen_to_rounds(RoundProgress("encoding the features", progress)):
         return preprocessing, preprocessing.fit_transform(table.X)
