@@ -228,7 +228,9 @@ def test_without_other_columns_the_message_names_the_method_for_images(run):
 def test_a_network_learns_from_the_images_alone(run, photos):
     options = [*IMAGES, "--method", "deepplcl", "--features", "size", "--out", "m.model"]
     err = run.fails("fit", photos, *options, status=2)
-    assert "--features, --categorical and --embed cannot be combined with --image" in " ".join(err.split())
+    assert "--features, --categorical and --embed cannot be combined with --image" in " ".join(
+        err.split()
+    )
 
 
 def test_a_method_whose_extra_is_missing_says_what_to_install(run, photos, monkeypatch):

@@ -112,15 +112,14 @@ def test_results_that_depend_on_the_layout_are_found(folder, monkeypatch):
     from ambilearn.methods.plknn import PLKNN
 
     fit = PLKNN._fit
-    monkeypatch.setattr(
-        PLKNN,
-        "_fit",
-        lambda self, X, *rest: fit(
-            self,
-            X[:, ::-1] if X.flags.c_contiguous else X + np.arange(X.size).reshape(X.shape),
-            *rest,
-        ),
-    )
+
+    def depends_on_the_layout(self, rows, candidates):
+        X = rows.X
+        if not X.flags.c_contiguous:
+            X = X + np.arange(X.size).reshape(X.shape)
+        return fit(self, self._training_rows(X), candidates)
+
+    monkeypatch.setattr(PLKNN, "_fit", depends_on_the_layout)
     with pytest.raises(Defect, match="confidences differ"):
         check_layout(LAYOUT | {"method": "plknn", "form": "fortran"}, folder)
 
@@ -176,7 +175,7 @@ class ScoresVectorsOnly(PLKNN):
     [(TakesTheNewWidth, "changes the model"), (ScoresVectorsOnly, "the scores")],
 )
 def test_defects_of_estimators_are_detected(planted, what, folder, monkeypatch):
-    monkeypatch.setitem(METHODS, "plknn", SimpleNamespace(load=lambda: planted))
+    monkeypatch.setitem(METHODS, "plknn", SimpleNamespace(make=planted))
     with pytest.raises(Defect, match=what):
         check_estimator(ESTIMATOR, folder)
 
