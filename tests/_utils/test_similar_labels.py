@@ -10,7 +10,7 @@ from ambilearn._utils.similar_labels import find_misspellings
 
 @pytest.mark.parametrize(
     "rare",
-    ["Anna", "ANNA", "annna", "anne", "aanna", "anna-", "bnna", "Annna"],
+    ["Anna", "ANNA", "annna", "annA", "aanna", "anna-", "bnna", "Annna"],
 )
 def test_case_and_one_letter(rare):
     assert find_misspellings({"anna": 50, rare: 5, "robert": 80}) == [(rare, "anna")]
@@ -41,6 +41,13 @@ def test_missing_letter():
 )
 def test_other_labels(labels, why):
     assert find_misspellings(labels) == [], why
+
+
+def test_names_that_differ_in_their_last_letter():
+    """They are names of their own if they are frequent, too."""
+    assert find_misspellings({"species_a": 800, "species_g": 5, "species_b": 60}) == []
+    assert find_misspellings({"anna": 50, "anne": 4}) == [("anne", "anna")]
+    assert find_misspellings({"anna": 80, "enna": 5}) == [("enna", "anna")]
 
 
 def test_most_frequent_label_is_suggested():

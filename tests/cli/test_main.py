@@ -115,10 +115,11 @@ def leaves(group, *names):
 
 
 @pytest.mark.parametrize("command", leaves(main), ids=" ".join)
-def test_help_fits_on_one_screen(run, command):
-    lines = run.succeeds(*command, "--help")[0].splitlines()
-    assert len(lines) <= 45
-    assert max(map(len, lines)) <= 80
+def test_help_fits_on_one_screen(command):
+    """At 80 columns, of which click uses 78."""
+    shown = CliRunner().invoke(main, [*command, "--help"], terminal_width=78).output
+    assert len(shown.splitlines()) <= 45
+    assert max(map(len, shown.splitlines())) <= 80
 
 
 @pytest.mark.parametrize("command", ["clean", "review", "audit", "fit", "predict"])

@@ -86,3 +86,11 @@ def test_sparse_confidences():
     votes = Votes.from_wide([["x", "y"], ["y", "y"], ["x", "x"]])
     found = report_annotators(votes, sparse.csr_array(np.eye(2)[[0, 1, 0]]))
     assert found.agreement.tolist() == [1.0, 2 / 3]
+
+
+def test_confusions_are_shown_as_a_display_of_scikit_learn():
+    pytest.importorskip("matplotlib")
+    display = report_annotators(VOTES, RESULT).display(1)
+    assert display.ax_.get_title() == "ben"
+    assert [text.get_text() for text in display.text_.ravel()] == ["1", "2", "0", "1"]
+    assert [label.get_text() for label in display.ax_.get_yticklabels()] == ["a", "b"]

@@ -81,8 +81,8 @@ def test_misspelled_labels():
     rows = [{"anna", "robert"}] * 20 + [{"Anna"}, {"annna"}, {"robetr"}, {"Robert"}, {"annna"}]
     assert check(rows) == (
         "t.csv: labels that may be misspelled: 'Anna' for 'anna' (row 20), 'Robert' for 'robert' "
-        "(row 23), 'annna' for 'anna' (rows 21, 24). Correct the table, or use corrections "
-        "(--checked)."
+        "(row 23), 'annna' for 'anna' (rows 21, 24). Correct the table, or set the labels of "
+        "these rows with checked (--checked)."
     )
 
 

@@ -1,4 +1,5 @@
 import io
+import re
 import signal
 from dataclasses import replace
 
@@ -399,3 +400,21 @@ def test_corrected_rows_are_no_check_of_the_scores(digits, tmp_path):
     path.write_text("\n".join(["row,candidates,label", *lines]), encoding="utf-8")
     model = fit_table(read_digits(digits, path), "plknn")
     assert "on the 25 rows" in model.calibration.reason
+
+
+def test_a_notebook_shows_the_rows_to_look_at_first(table):
+    cleaned = clean_table(table, "plknn")
+
+    def rows(shown):
+        lines = re.findall(r"<tr>(.*?)</tr>", shown._repr_html_())
+        return [re.findall(r"<t[hd]>(.*?)</t[hd]>", line) for line in lines]
+
+    heading, *first = rows(cleaned)
+    assert heading[:3] == ["row", "names", "label"]
+    assert [int(row[0]) for row in first] == cleaned.order[:10].tolist()
+    assert [row[2] for row in first] == cleaned.choices.labels[cleaned.order[:10]].tolist()
+    assert "60 rows" in cleaned._repr_html_()
+    assert [int(row[0]) for row in rows(cleaned.doubt)[1:]] == cleaned.doubt.order[:10].tolist()
+    sets = cleaned.table.candidates
+    assert rows(sets)[1] == ["0", ", ".join(map(str, sets[0]))]
+    assert len(rows(sets)) == 11

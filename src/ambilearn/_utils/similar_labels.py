@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 _LEAST_LETTERS = 4
 _RARER = 10
+_FREQUENT = 5  # a name that is so frequent may differ from another in its last letter
 _MOST_CHARACTERS = 40  # longer labels are not compared: time grows with the square of the length
 
 
@@ -18,7 +19,9 @@ class Misspelling(NamedTuple):
 def find_misspellings(counts: Mapping[Any, int]) -> list[Misspelling]:
     """Labels that differ from another by case or by one letter, and are ten times rarer.
 
-    Both have at least four letters and no digit. One letter is changed, added or missing. The
+    Both have at least four letters and no digit. One letter is changed, added or missing. Labels
+    that differ in the last letter, such as ``species_a`` and ``species_g``, are names of their own
+    if they are frequent, too. The
     rarest label is first, each with the most frequent label that it may stand for. Time is linear
     in the number of labels.
 
@@ -38,10 +41,20 @@ def find_misspellings(counts: Mapping[Any, int]) -> list[Misspelling]:
     _add_changed(near, rare, frequent, counts)
     found = []
     for label in sorted(rare, key=lambda label: (counts[label], label)):
-        others = [o for o in near[label] if counts[label] * _RARER <= counts[o]]
+        others = [
+            other
+            for other in near[label]
+            if counts[label] * _RARER <= counts[other]
+            and not (counts[label] >= _FREQUENT and _differ_at_the_end(label, other))
+        ]
         if others:
             found.append(Misspelling(label, max(others, key=lambda other: counts[other])))
     return found
+
+
+def _differ_at_the_end(one: str, other: str) -> bool:
+    """Whether only the last letter differs, apart from its case."""
+    return one[:-1] == other[:-1] and one[-1:].casefold() != other[-1:].casefold()
 
 
 def _is_word(label: Any) -> bool:

@@ -1,10 +1,14 @@
 """Formatting of numbers and lists for messages and summaries."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from html import escape
+from itertools import islice
 from pathlib import Path
 from typing import Any
+
+_SHOWN_ROWS = 10  # of a table in a notebook
 
 
 def pluralize(number: int, noun: str) -> str:
@@ -65,6 +69,21 @@ def report_lone_surrogates(where: str = "The table") -> Iterator[None]:
             f"{where} has an invalid character (a lone surrogate) after {broken!r}, which cannot "
             "be written to a text file. Correct it in the table."
         ) from error
+
+
+def html_table(title: str, headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """A title and the first rows of a table, for a notebook.
+
+    >>> html_table("1 row", ["label"], [["<a>"]])
+    '<p>1 row</p><table><tr><th>label</th></tr><tr><td>&lt;a&gt;</td></tr></table>'
+    """
+
+    def line(cells: Sequence[Any], tag: str) -> str:
+        return "".join(f"<{tag}>{escape(str(cell))}</{tag}>" for cell in cells)
+
+    lines = [line(headings, "th"), *(line(row, "td") for row in islice(rows, _SHOWN_ROWS))]
+    body = "".join(f"<tr>{each}</tr>" for each in lines)
+    return f"<p>{escape(title)}</p><table>{body}</table>"
 
 
 def format_duration(seconds: float | None) -> str:

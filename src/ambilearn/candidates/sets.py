@@ -11,7 +11,7 @@ from scipy import sparse
 
 from ambilearn._utils.feature_types import as_numbers
 from ambilearn._utils.label_array import label_array
-from ambilearn._utils.text import pluralize
+from ambilearn._utils.text import html_table, pluralize
 from ambilearn.candidates.checks import check_classes_distinct
 
 
@@ -148,6 +148,12 @@ class CandidateSets:
             f"<CandidateSets: {pluralize(len(self), 'row')}, "
             f"{pluralize(len(self.classes), 'label')}, {mean:.3g} candidates per row{weighted}>"
         )
+
+    def _repr_html_(self) -> str:
+        """The first rows, for a notebook."""
+        title = repr(self).strip("<>")
+        rows = ((i, ", ".join(map(str, row))) for i, row in enumerate(self))
+        return html_table(title, ["row", "candidates"], rows)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         # Arrays may share the memory of the pickle; SciPy fails if one of these is an index.

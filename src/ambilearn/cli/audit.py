@@ -326,9 +326,8 @@ def _describe(console: Console, name: str, audited: "AuditedTable", checked: boo
 
 
 def _draw(console: Console, audited: "AuditedTable", diagram: Path) -> None:
-    from ambilearn.confidence.diagram import draw_reliability, save_figure
+    from ambilearn.confidence.diagram import ReliabilityDisplay, save_figure
 
     console.show("drawing the diagram")
-    drawn = audited.scores, audited.confidences, audited.rows, audited.right
-    save_figure(draw_reliability(*drawn), diagram)
+    save_figure(ReliabilityDisplay.from_audit(audited).figure_, diagram)
     console.say(f"wrote {diagram}")

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable
 from functools import partial
+from inspect import cleandoc
 from pathlib import Path
 from shlex import join
 from typing import Any
@@ -37,7 +38,7 @@ class Command(click.Command):
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the first two paragraphs of the description, or all."""
-        whole = self.help or ""
+        whole = cleandoc(self.help or "")
         text = whole if _HELP_ALL.name in ctx.meta else "\n\n".join(whole.split("\n\n")[:2])
         formatter.write_paragraph()
         with formatter.indentation():
@@ -221,8 +222,8 @@ candidate_options = add_options(
         "--missing",
         type=click.Choice(["error", "any", "skip"]),
         common=True,
-        help="Rows without candidates: report an error, let them have any label, or leave them "
-        "out. By default an error; with several annotators, any label.",
+        help="Rows without labels: an error (default), any label (default with several "
+        "annotators), or left out.",
     ),
     candidate_option(
         "--sep",

@@ -109,13 +109,14 @@ def review(
 ) -> None:
     """Write or serve a page to correct the labels of a table.
 
-    The page is one HTML file for any browser; it needs no server and no network. It shows the
-    candidates of each row of TABLE (CSV, Excel, Parquet or JSON lines; - is standard input) with
-    their scores, images, and a suggestion if the true label is probably not a candidate. The rows
-    are in the order in which to check them; accept or correct labels with the keyboard. The page
-    keeps your work and saves it as a CSV file for --checked of `clean`, `fit` and `review`. If
-    several annotators answered, their reliability is estimated as in `clean`. With --given-label,
-    the page shows the given label of each row, and the most likely other label of doubtful rows.
+    The page shows the candidates of each row of TABLE (CSV, Excel, Parquet or JSON; - is standard
+    input) with their scores, images, and a suggestion if the true label is probably not a
+    candidate. Accept or correct labels with the keyboard, in the order in which to check them.
+
+    The page is one HTML file for any browser; it needs no server and no network. It keeps your work
+    and saves it as a CSV file for --checked of `clean`, `fit` and `review`. If several annotators
+    answered, their reliability is estimated as in `clean`. With --given-label, the page shows the
+    given label of each row, and the most likely other label of doubtful rows.
 
     With --serve the page is served on this machine, and the method learns from each answer: rows
     like a corrected one come earlier, and rows that are no longer ambiguous come later.

@@ -1,7 +1,7 @@
 from .calibration import Calibration as Calibration
 from .checked import CheckedCalibration as CheckedCalibration
 from .classifier import AuditedClassifier as AuditedClassifier
-from .diagram import draw_reliability as draw_reliability
+from .diagram import ReliabilityDisplay as ReliabilityDisplay
 from .sampling import AuditSample as AuditSample
 from .sampling import draw_audit as draw_audit
 from .sets import calibrate_candidates as calibrate_candidates

@@ -84,6 +84,27 @@ class AnnotatorReport:
             }
         )
 
+    def display(self, annotator: int) -> Any:
+        """Confusions of an annotator, by index, as a display of scikit-learn.
+
+        Parameters
+        ----------
+        annotator : int
+            Index in ``annotators``.
+
+        Returns
+        -------
+        sklearn.metrics.ConfusionMatrixDisplay
+            Drawn: right labels (of the result) by given labels.
+        """
+        from sklearn.metrics import ConfusionMatrixDisplay
+
+        shown = ConfusionMatrixDisplay(self.counts[annotator], display_labels=self.classes)
+        with requires_extra("paper", purpose="Drawing figures"):
+            shown.plot(values_format=".0f", colorbar=False)
+        shown.ax_.set(title=str(self.annotators[annotator]), xlabel="given", ylabel="right")
+        return shown
+
     def confusion_frame(self) -> Any:
         """Data frame of all confusions, in long form.
 

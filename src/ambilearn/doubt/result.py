@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ambilearn._utils.optional import requires_extra
-from ambilearn._utils.text import pluralize
+from ambilearn._utils.text import html_table, pluralize
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,6 +40,12 @@ class Doubt:
     def order(self) -> NDArray[np.intp]:
         """Rows by doubt, the most doubtful first."""
         return np.argsort(-self.score, kind="stable")
+
+    def _repr_html_(self) -> str:
+        """The rows to check first, for a notebook."""
+        frame = self.to_frame().iloc[self.order]
+        title = f"{type(self).__name__}: {int(self.doubtful.sum()):,} of {len(frame):,} doubtful"
+        return html_table(title, ["row", *frame], frame.itertuples(name=None))
 
     def to_frame(self) -> "pd.DataFrame":
         """Table with one row for each row of X, in the same order.

@@ -6,8 +6,6 @@ from .clean import CleanedTable as CleanedTable
 from .clean import clean_table as clean_table
 from .corrections import Corrections as Corrections
 from .description import TableDescription as TableDescription
-from .errors import InvalidModelError as InvalidModelError
-from .errors import UnsupportedSkopsError as UnsupportedSkopsError
 from .given_labels import CorrectedTable as CorrectedTable
 from .given_labels import correct_table as correct_table
 from .judging import JudgedTable as JudgedTable
@@ -19,4 +17,6 @@ from .model_file import save_model as save_model
 from .read import CandidateTable as CandidateTable
 from .read import Judgment as Judgment
 from .read import read_candidate_table as read_candidate_table
+from .skops_format import InvalidModelError as InvalidModelError
+from .skops_format import UnsupportedSkopsError as UnsupportedSkopsError
 from .writing import write_table as write_table

@@ -106,7 +106,7 @@ def warn_of_odd_labels(where: str, places: LabelPlaces, *, sep: str | None, seve
         ]
         warn_user(
             f"{where}: labels that may be misspelled: {shorten_list(pairs, 3)}. Correct the table, "
-            "or use corrections (--checked)."
+            "or set the labels of these rows with checked (--checked)."
         )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ambilearn._utils.text import html_table
 from ambilearn._utils.warnings import InterruptedWarning, warn_user
 from ambilearn.doubt import Doubt, find_doubtful
 from ambilearn.tables.devices import device_rows, with_own_device
@@ -60,6 +61,14 @@ class CleanedTable:
     frame: "pd.DataFrame"
     model: TableModel
     doubt: Doubt | None = None
+
+    def _repr_html_(self) -> str:
+        """The rows to look at first, for a notebook."""
+        table = self.table
+        new = self.frame.columns[len(table.frame.columns) :]
+        columns = [*table.candidate_columns, *new]
+        first = self.frame.iloc[self.order][columns].itertuples(name=None)
+        return html_table(repr(table).strip("<>"), ["row", *columns], first)
 
     def candidates(self, row: int) -> list[tuple[Any, float]]:
         """Candidates of a row with their scores, the largest first."""

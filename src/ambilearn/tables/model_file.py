@@ -9,36 +9,40 @@ objects of the classes that :mod:`ambilearn.tables.skops_format` trusts.
 import hashlib
 import io
 import json
+import math
 import os
 import re
 import warnings
+from copy import copy
 from pathlib import Path
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, is_zipfile
 
+import numpy as np
 import sklearn
 from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
 
 from ambilearn._utils.files import atomic_write
 from ambilearn._utils.plain_content import check_content
 from ambilearn._utils.warnings import warn_user
+from ambilearn.base import PartialLabelClassifier
 from ambilearn.confidence.calibration import Calibration
 from ambilearn.features.pretrained import PretrainedFeatures
 from ambilearn.registry import REMOVED
-from ambilearn.tables.array_checks import (
+from ambilearn.tables.columns import EMBEDDED, LISTS, Column
+from ambilearn.tables.image_files import ImageColumn
+from ambilearn.tables.model import TableModel, made_by
+from ambilearn.tables.preprocessing import find_embeddings, make_preprocessing
+from ambilearn.tables.skops_format import (
+    InvalidModelError,
     check_json_size,
     check_unpacked_size,
+    dump_pipeline,
     estimate_json_size,
+    estimate_schema_size,
+    load_pipeline,
 )
-from ambilearn.tables.columns import EMBEDDED, LISTS, Column
-from ambilearn.tables.errors import InvalidModelError
-from ambilearn.tables.image_files import ImageColumn
-from ambilearn.tables.model import TableModel
-from ambilearn.tables.preprocessing import find_embeddings, make_preprocessing
-from ambilearn.tables.saved_estimators import FORM as ESTIMATOR_FORM
-from ambilearn.tables.saved_estimators import KIND as ESTIMATOR_KIND
-from ambilearn.tables.saved_estimators import check_estimator, describe_estimator, try_out
-from ambilearn.tables.skops_format import dump_pipeline, estimate_schema_size, load_pipeline
 
 FORMAT = "ambilearn model"
 FORMAT_VERSION = 3  # 2: without calibration; 1: the package tables was named own_data
@@ -61,6 +65,17 @@ _FORM = {
         "inverse temperature": (type(None), float),
         "of logarithms": bool,
     },
+    "*": object,
+}
+_ESTIMATOR = "estimator"
+_BYTES_PER_FEATURE = 8
+_BYTES_PER_PIXEL = 64  # in the layers of a network
+_ESTIMATOR_FORM = {
+    "kind": str,
+    "ambilearn": str,
+    "scikit-learn": str,
+    "method": str,
+    "labels": [object],
     "*": object,
 }
 
@@ -171,7 +186,7 @@ def load_model(source: str | os.PathLike[str], *, max_bytes: int | None = None) 
             about, content = _read_members(file, max_bytes)
             model = load_pipeline(content, max_bytes)
             if _is_estimator(about):
-                check_estimator(model, about, max_bytes)
+                _check_estimator(model, about, max_bytes)
             else:
                 model = _checked(model, about)
                 _try_out(model, max_bytes)
@@ -256,12 +271,12 @@ def _read_members(file: Any, max_bytes: int) -> tuple[dict[str, Any], bytes]:
                 f"{name} in the archive does not match its checksum: the file is damaged or was "
                 "changed. Fit the model again."
             )
-    _check_about(about, ESTIMATOR_FORM if _is_estimator(about) else _FORM)
+    _check_about(about, _ESTIMATOR_FORM if _is_estimator(about) else _FORM)
     return about, members[_PIPELINE]
 
 
 def _is_estimator(about: dict[str, Any]) -> bool:
-    return about.get("kind") == ESTIMATOR_KIND
+    return about.get("kind") == _ESTIMATOR
 
 
 def _check_about(about: dict[str, Any], form: dict[str, Any]) -> None:
@@ -275,7 +290,7 @@ def _check_about(about: dict[str, Any], form: dict[str, Any]) -> None:
 
 def _describe(model: Any) -> dict[str, Any]:
     if not isinstance(model, TableModel):
-        return describe_estimator(model)
+        return _describe_estimator(model)
     model.method._check_savable()
     columns = [_describe_column(column) for column in model.columns]
     calibration = {
@@ -328,11 +343,11 @@ def _try_out(model: TableModel, max_bytes: int) -> None:
     if any(column.kind == "image" for column in model.columns):  # which must not be missing
         if len(model.columns) > 1 or not isinstance(model.pipeline[0], ImageColumn):
             raise InvalidModelError("the pipeline does not match about.json. Fit the model again.")
-        try_out(model.method, max_bytes)
+        _try_out_method(model.method, max_bytes)
         return
     if any(column.kind in EMBEDDED for column in model.columns):  # the weights may not be here
         _check_embeddings(model)
-        try_out(model.method, max_bytes)
+        _try_out_method(model.method, max_bytes)
         return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -356,3 +371,74 @@ def _check_embeddings(model: TableModel) -> None:
             "model_hash_": content,
             "n_features_out_": length,
         }
+
+
+def _describe_estimator(model: Any) -> dict[str, Any]:
+    """Description of a fitted method or pipeline, for ``about.json``.
+
+    Raises TypeError if it is neither a method of this library nor a pipeline that ends in one.
+    """
+    method = _method_of(model)
+    if method is None:
+        best = hasattr(model, "best_estimator_")
+        advice = "Save its best_estimator_." if best else "Use skops or joblib for other models."
+        raise TypeError(
+            "save_model saves a TableModel, a fitted method of ambilearn such as PLCL, or a "
+            f"pipeline that ends in one; got {type(model).__name__}. {advice}"
+        )
+    check_is_fitted(method)
+    method._check_savable()
+    return {
+        "kind": _ESTIMATOR,
+        **made_by(),
+        "method": type(method).__name__,
+        "labels": _plain_labels(method),
+    }
+
+
+def _check_estimator(model: Any, about: dict[str, Any], max_bytes: int) -> None:
+    """Raise if a loaded estimator is not the one described in ``about``, or cannot predict.
+
+    It is tried on a row that may take ``max_bytes``.
+    """
+    method = _method_of(model)
+    if method is None or method.classes_.tolist() != about["labels"]:
+        raise InvalidModelError("the estimator is not the one that about.json describes.")
+    _try_out_method(method, max_bytes)
+
+
+def _try_out_method(method: PartialLabelClassifier, max_bytes: int) -> None:
+    """Label a row of zeros: if parts of a method do not match, loading fails."""
+    shape = method._input_shape
+    size = _BYTES_PER_FEATURE if len(shape) == 1 else _BYTES_PER_PIXEL
+    if size * math.prod(shape) > max_bytes:
+        raise InvalidModelError(
+            f"has rows of shape {shape}, more than max_bytes={max_bytes} allows."
+        )
+    if "device" in method.get_params(deep=False):  # it may not be here, which is no damage
+        method = copy(method).set_params(device="cpu")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        method.predict_proba(np.zeros((1, *shape), method._input_type))
+
+
+def _method_of(model: Any) -> PartialLabelClassifier | None:
+    last = model.steps[-1][1] if isinstance(model, Pipeline) else model
+    return last if isinstance(last, PartialLabelClassifier) else None
+
+
+def _plain_labels(method: PartialLabelClassifier) -> list[Any]:
+    """The labels, if a text file can hold them."""
+    if not isinstance(method.classes_, np.ndarray):
+        raise TypeError(
+            f"This {type(method).__name__} was fitted on a device: fit it to NumPy arrays to save "
+            "it."
+        )
+    labels: list[Any] = method.classes_.tolist()
+    for label in labels:
+        if not isinstance(label, (str, int, float)):
+            raise TypeError(
+                f"The label {label!r} cannot be saved: labels of a saved model are texts, numbers "
+                "or truth values."
+            )
+    return labels
