@@ -20,6 +20,7 @@ _MODULES = (
     "processes",
     "full_disks",
     "streams",
+    "reviews",
 )
 
 
