@@ -25,28 +25,35 @@ from common import print_result
 from ambilearn import PLKNN
 from ambilearn.candidates import as_candidates
 from ambilearn.review import Review, ReviewRow
+from ambilearn.review.actions import label_parser
+from ambilearn.review.journal import Journal, ReviewedRows
 from ambilearn.review.learner import Learner
-from ambilearn.serve.from_table import continue_session, label_parser
-from ambilearn.serve.journal import Journal, ReviewedRows
-from ambilearn.serve.server import ReviewServer
-from ambilearn.serve.service import ReviewService
+from ambilearn.review.process import SessionProcess
+from ambilearn.review.server import ReviewServer
+from ambilearn.review.service import ReviewService
 
 N_ROWS, TOKEN = 60, "a-token-for-the-benchmark"
 ROWS = ReviewedRows([""] * N_ROWS, {})
 NAMES = np.array(["anna", "bob", "cleo"])
 
 
-def serve(path, port):
-    """Serve a review until the process is killed."""
+def make_learner(progress=None):
+    """A learner of made-up rows."""
     rng = np.random.default_rng(0)
     y = np.arange(N_ROWS) % 3
     sets = as_candidates([{NAMES[t], NAMES[(t + 1) % 3]} for t in y])
-    learner = Learner(PLKNN(), np.eye(3)[y] * 3 + rng.normal(size=(N_ROWS, 3)), sets)
-    parse = label_parser(NAMES)
-    journal = Journal(path, ROWS)
-    session = continue_session(learner, journal.entries, {}, parse)
-    rows = [ReviewRow([], sorted(s), [1 / len(s)] * len(s), "") for s in sets.to_sets()]
-    service = ReviewService(Review("made up", [], rows), session, journal, parse)
+    return Learner(PLKNN(), np.eye(3)[y] * 3 + rng.normal(size=(N_ROWS, 3)), sets)
+
+
+def serve(path, port):
+    """Serve a review until the process is killed."""
+    process = SessionProcess()
+    rows = [
+        ReviewRow([], sorted(s), [1 / len(s)] * len(s), "") for s in make_learner().sets.to_sets()
+    ]
+    service = ReviewService(Review("made up", [], rows), Journal(path, ROWS), label_parser(NAMES))
+    process.start(make_learner, session=service.session_options(), skipped=service.skipped)
+    service.connect(process)
     ReviewServer(service, port, TOKEN).start()
     signal.pause()
 
@@ -76,12 +83,12 @@ def main():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    fork = multiprocessing.get_context("fork")
+    context = multiprocessing.get_context("spawn")
     confirmed, labels, waiting = [], {}, None
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "review.journal")
         for kill in range(args.kills):
-            process = fork.Process(target=serve, args=(path, port), daemon=True)
+            process = context.Process(target=serve, args=(path, port))
             process.start()
             deadline = None
             while deadline is None or time.monotonic() < deadline:

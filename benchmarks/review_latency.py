@@ -25,12 +25,12 @@ from common import make_ambiguous, print_result
 from ambilearn import PLCL, PLKNN, PLStacking
 from ambilearn.candidates import as_candidates
 from ambilearn.review import Review, ReviewRow
+from ambilearn.review.actions import label_parser
+from ambilearn.review.journal import Journal, ReviewedRows
 from ambilearn.review.learner import Learner
-from ambilearn.review.process import LearnerProcess
-from ambilearn.serve.from_table import continue_session, label_parser
-from ambilearn.serve.journal import Journal, ReviewedRows
-from ambilearn.serve.server import ReviewServer, prompt_replies
-from ambilearn.serve.service import ReviewService
+from ambilearn.review.process import SessionProcess
+from ambilearn.review.server import ReviewServer, prompt_replies
+from ambilearn.review.service import ReviewService
 
 METHODS = {"plcl": PLCL, "plknn": PLKNN, "stack": PLStacking}
 PERCENTILES = (50, 90, 99, 100)
@@ -55,22 +55,22 @@ def main():
 
 def measure(args, n_rows, path):
     """Serve a review, and print percentiles."""
-    with Journal(path, ReviewedRows([""] * n_rows, {})) as journal, LearnerProcess() as process:
+    with Journal(path, ReviewedRows([""] * n_rows, {})) as journal, SessionProcess() as process:
         began = time.perf_counter()
-        sets = process.start(make_learner, args.method, n_rows).shown
-        parse = label_parser(sets.classes)
-        session = continue_session(process, [], {}, parse)
-        first_fit = time.perf_counter() - began
+        sets = make_learner(args.method, n_rows).sets
         rows = [ReviewRow([], [str(c) for c in s], [0.1] * len(s), "") for s in sets.to_sets()]
-        service = ReviewService(Review("made up", [], rows), session, journal, parse)
+        service = ReviewService(Review("made up", [], rows), journal, label_parser(sets.classes))
+        process.start(make_learner, args.method, n_rows)
+        first_fit = time.perf_counter() - began
+        service.connect(process)
         server = ReviewServer(service).start()
-        ordered, written = note_updates(session), note_writing(journal)
+        ordered, written = note_updates(process), note_writing(journal)
         options = ["--answers", str(args.answers), "--pause", str(args.pause)]
         client = [sys.executable, __file__, f"--client={server.port}/{server.token}", *options]
         done = subprocess.run(client, stdout=subprocess.PIPE, check=True)
-        session.update()
+        with process.changed:
+            process.changed.wait_for(lambda: len(ordered) >= args.answers)
         server.close()
-        session.close()
     sent, confirmed, n_states = json.loads(done.stdout)
     answer = np.subtract(confirmed, sent)
     times = {"answer": answer, "disk": written, "rest": answer - written}
@@ -91,8 +91,8 @@ def measure(args, n_rows, path):
     )
 
 
-def make_learner(name, n_rows, progress):
-    """A learner of made-up rows, in the process that learns."""
+def make_learner(name, n_rows, progress=None):
+    """A learner of made-up rows."""
     X, mask, _ = make_ambiguous(n_rows, 20, 10, 3.0)
     method = METHODS[name]()
     params = {"random_state": 0, "n_landmarks": 2000 if n_rows >= 20_000 else None}
@@ -100,17 +100,19 @@ def make_learner(name, n_rows, progress):
     return Learner(method, X, as_candidates(mask))
 
 
-def note_updates(session):
+def note_updates(process):
     """Times at which the order accounts for each answer, filled as they come."""
-    times, update, lock = [], session.update, threading.Lock()
+    times, take = [], process._take
 
-    def noted():
-        n_answers = len(session.steps)
-        update()
-        with lock:
-            times.extend([time.perf_counter()] * (n_answers - len(times)))
+    def noted(kind, content):
+        take(kind, content)
+        if kind == "view":
+            with process.changed:
+                n_new = process.progress.n_actions - len(times)
+                times.extend([time.perf_counter()] * n_new)
+                process.changed.notify_all()
 
-    session.update = noted
+    process._take = noted
     return times
 
 

@@ -1,8 +1,11 @@
 """A served review for tests, and requests to it."""
 
+import atexit
 import http.client
 import json
+import os
 import socket
+import threading
 from contextlib import suppress
 
 import numpy as np
@@ -10,11 +13,12 @@ import numpy as np
 from ambilearn import PLKNN
 from ambilearn.candidates import as_candidates
 from ambilearn.review import Review, ReviewRow
+from ambilearn.review.actions import label_parser
+from ambilearn.review.journal import Journal, ReviewedRows
 from ambilearn.review.learner import Learner
-from ambilearn.serve.from_table import continue_session, label_parser
-from ambilearn.serve.journal import Journal, ReviewedRows
-from ambilearn.serve.server import ReviewServer
-from ambilearn.serve.service import ReviewService
+from ambilearn.review.process import SessionProcess, run_session
+from ambilearn.review.server import ReviewServer
+from ambilearn.review.service import ReviewService
 
 NAMES = np.array(["anna", "bob", "cleo"])
 
@@ -31,6 +35,29 @@ def make_learner(n=30, seed=0, doubt=True):
     X = np.eye(3)[y] * 3 + rng.normal(size=(n, 3))
     sets = as_candidates([{NAMES[t], NAMES[(t + 1) % 3]} for t in y])
     return Learner(PLKNN(n_neighbors=5), X, sets, doubt=doubt)
+
+
+def start_learner(n, doubt, progress):
+    """The learner of a session that starts."""
+    return make_learner(n, doubt=doubt)
+
+
+class SessionInThread(SessionProcess):
+    """A session in a thread of this process, which starts faster."""
+
+    def _start_process(self, connection):
+        self._thread = threading.Thread(target=run_session, args=(connection,), daemon=True)
+        self._thread.start()
+        self._there = connection
+
+    def end(self):
+        atexit.unregister(self.end)
+        for connection in self._connection, self._there:
+            with suppress(OSError), socket.socket(fileno=os.dup(connection.fileno())) as line:
+                line.shutdown(socket.SHUT_RDWR)
+
+    def _describe_end(self):
+        return "The session has ended."
 
 
 class _Server(ReviewServer):
@@ -52,9 +79,6 @@ class Served:
         self.learner = make_learner(n, doubt=doubt)
         self.journal = Journal(folder / "people.journal", make_rows(self.learner))
         self.parse = label_parser(self.learner.sets.classes)
-        self.session = continue_session(
-            self.learner, self.journal.entries, {}, self.parse, **options
-        )
         rows = [
             ReviewRow(
                 [f"photo {i}", ["Rome", "Oslo"][i % 2]],
@@ -66,9 +90,15 @@ class Served:
             for i, labels in enumerate(self.learner.sets.to_sets())
         ]
         self.review = Review("people.csv", ["photo", "town"], rows, method="PLKNN")
-        self.service = ReviewService(
-            self.review, self.session, self.journal, self.parse, images=images
+        self.service = ReviewService(self.review, self.journal, self.parse, images=images)
+        self.session = SessionInThread().start(
+            start_learner,
+            n,
+            doubt,
+            session=self.service.session_options() | options,
+            skipped=self.service.skipped,
         )
+        self.service.connect(self.session)
         self.server = _Server(self.service, port, token).start()
 
     @property
@@ -77,7 +107,7 @@ class Served:
 
     def close(self):
         self.server.close()
-        self.session.close()
+        self.session.end()
         self.journal.close()
 
     def kill(self):
@@ -91,7 +121,15 @@ class Served:
 
     def labels(self):
         """Rows and labels in the journal, as a new process would read them."""
-        return {row: str(label) for row, label in self.session.labels_.items()}
+        return {row: str(label) for row, label in self.service.answers.labels.items()}
+
+    def wait(self, condition=lambda now: now.n_unlearned == 0 and not now.is_fitting):
+        """Wait until the session has taken all answers, and a condition holds."""
+        session, n = self.session, self.service._n_sent
+        with session.changed:
+            assert session.changed.wait_for(
+                lambda: session.progress.n_actions == n and condition(session.progress), timeout=60
+            )
 
     def request(self, method, path, content=None, token=None, **headers):
         """Status and content of the reply to a request."""

@@ -19,7 +19,7 @@ from click.testing import CliRunner
 
 from ambilearn.cli.console import Console
 from ambilearn.cli.main import main
-from ambilearn.serve.server import ReviewServer
+from ambilearn.review.server import ReviewServer
 from ambilearn.tables import load_model
 
 TOWNS = ["Rome", "Oslo"]
@@ -104,7 +104,7 @@ def test_a_killed_review_continues_and_writes_what_clean_and_fit_write(table, tm
 
     again = Process(table, *OPTIONS, *outputs)
     assert (again.port, again.token) == (first.port, first.token)  # a page that is open goes on
-    assert "3 rows settled in" in again.said
+    assert "3 rows settled: " in again.said
     again.act(id="x2", kind="answer", labels=[[5, "zoe"], [7, "zoe"]])  # sent again
     again.act(id="x3", kind="undo", of="x2")
     again.act(id="x4", kind="answer", labels=[[5, "zoe"]])

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from serve_review import Served
 
 from ambilearn.review import Review, ReviewRow, write_review
 
@@ -120,3 +121,17 @@ def window(any_window):
 @pytest.fixture
 def people_page(people, tmp_path):
     return write_review(replace(people, calibrated=True), tmp_path / "people.html")
+
+
+@pytest.fixture
+def make_served(tmp_path):
+    """Function that serves a review in a folder of its own."""
+    opened = []
+
+    def make(**options):
+        opened.append(Served(tmp_path, **options))
+        return opened[-1]
+
+    yield make
+    for served in opened:
+        served.close()

@@ -7,8 +7,7 @@ from urllib.request import url2pathname
 import pytest
 from PIL import Image
 
-from ambilearn.review.embedding import Problem
-from ambilearn.review.images import Images
+from ambilearn.review.images import Images, Problem
 
 
 @pytest.fixture

@@ -3,13 +3,15 @@
 import json
 import re
 
+import numpy as np
 import pytest
 from PIL import Image
 from serve_review import Served
 
 from ambilearn.cli.serve import _write_address
-from ambilearn.serve import server
-from ambilearn.serve.actions import parse_action
+from ambilearn.review import server
+from ambilearn.review.actions import Answer, parse_action
+from ambilearn.review.session import ReviewSession
 
 api = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install .[test]")
 expect = api.expect
@@ -92,15 +94,25 @@ def test_answers_are_posted_undone_skipped_and_kept_by_a_reload(served, visit):
     assert page.window.trouble == []
 
 
+def tab_in_use(served):
+    return served.service._tab
+
+
+def rest(served):
+    """The last five rows of the order, which the page does not show."""
+    return served.session.view.order[-5:].tolist()
+
+
 def test_the_row_in_hand_stays_while_the_method_learns(served, visit):
     page = visit(served)
     for _ in range(6):
         press(page, "Enter")
     wait_saved(page)
-    row, version = current_row(page), served.session.version_
+    row, version = current_row(page), served.session.version
     above = shown(page)[: shown(page).index(row) + 1]
-    served.session.learn()
-    assert served.session.version_ > version
+    served.service.act(tab_in_use(served), Answer("more", dict.fromkeys(rest(served), "bob")))
+    served.wait()
+    assert served.session.version > version
     expect(page.locator("#learning")).to_have_text("Up to date")
     assert current_row(page) == row
     expect(page.locator("article[aria-current]")).to_be_focused()
@@ -120,18 +132,20 @@ def test_random_rows_are_marked(served, visit):
 def test_the_page_shows_what_the_work_is_worth(tmp_path, visit, monkeypatch):
     # A new fit may release random rows, so that less than ten are left.
     served = Served(tmp_path, n=90, random_share=0.5, refit_after=90)
-    served.session.learn()
+    served.wait()
     page = visit(served)
     worth, sentence = page.locator("#worth"), page.locator("#sentence")
     expect(worth).to_be_hidden()  # there is no answer
     expect(sentence).to_be_hidden()
     press(page, "Enter")
     expect(worth).to_contain_text("no estimate before ten random rows")
-    monkeypatch.setattr(served.session, "changes_little", lambda: "Further answers change little.")
+    hint = "Further answers change little."
+    monkeypatch.setattr(ReviewSession, "stopping_hint", lambda session: hint)
     for _ in range(60):
         press(page, "Enter")  # accept what the method found
         wait_saved(page)
-        if len(served.session.random_rows_) >= 10:
+        served.wait(lambda now: True)
+        if served.session.progress.n_random >= 10:
             break
     share = r"0 corrected, .* \d+ % of all labels are right \(\d+ to \d+ %, by \d\d random rows"
     expect(worth).to_have_text(re.compile(share))
@@ -205,7 +219,7 @@ def test_a_server_that_is_started_again_gets_the_answers(tmp_path, visit):
     wait_saved(page)
     assert len(again.labels()) == 3
     assert len({entry["id"] for entry in in_journal(again)}) == 3
-    first.session.close()
+    first.session.end()
     again.close()
 
 
@@ -262,7 +276,9 @@ def test_a_label_that_was_shown_first_is_accepted_whatever_the_method_finds_mean
     served, visit, monkeypatch
 ):
     page = visit(served)
-    monkeypatch.setattr(served.session, "labels_by_method", lambda rows: dict.fromkeys(rows, "new"))
+    served.wait()
+    other = served.session.view._replace(labels=np.full(30, "new"))
+    monkeypatch.setattr(served.session, "view", other)
     press(page, "Enter")
     wait_saved(page)
     expect(page.locator("#worth")).to_contain_text("0 corrected")

@@ -1,8 +1,5 @@
 """A review without a page: the order follows the answers."""
 
-import threading
-import time
-
 import numpy as np
 import pytest
 from sklearn.pipeline import make_pipeline
@@ -112,9 +109,9 @@ def test_rows_like_a_corrected_one_become_less_certain_and_rise():
     sets = [{"a", "b"}, {"a", "b"}, {"a", "b"}, {"a", "b"}, {"b"}, {"b"}]
     here = ReviewSession(PLCL(), X, sets, random_share=0)
     wrong = "a" if here.transduction_[0] == "b" else "b"
-    before = here.standing_.choices.margins[1], here.order_.tolist().index(3)
+    before = here.results_.choices.margins[1], here.order_.tolist().index(3)
     here.settle(0, wrong)
-    assert here.transduction_[1] == wrong or here.standing_.choices.margins[1] < before[0]
+    assert here.transduction_[1] == wrong or here.results_.choices.margins[1] < before[0]
 
 
 def test_the_update_is_close_to_a_new_fit_and_better_than_none():
@@ -125,11 +122,11 @@ def test_the_update_is_close_to_a_new_fit_and_better_than_none():
         fitted.settle(row, y[row])
     fitted.learn()
     rest = [row for row in range(120) if row not in updated.labels_]
-    assert updated.standing_.n_since == 12
-    assert fitted.standing_.n_since == 0
+    assert updated.results_.n_since == 12
+    assert fitted.results_.n_since == 0
 
     def distance(one):
-        change = one.standing_.confidences - fitted.standing_.confidences
+        change = one.results_.confidences - fitted.results_.confidences
         return np.abs(change[np.isin(np.repeat(np.arange(120), sets.sizes), rest)]).sum()
 
     assert distance(updated) < 0.8 * distance(stale)
@@ -138,7 +135,7 @@ def test_the_update_is_close_to_a_new_fit_and_better_than_none():
 def test_updates_one_by_one_are_the_update_by_all_answers(rows, monkeypatch):
     y = rows[2]
     n_labels = len(rows[1].classes)
-    monkeypatch.setattr("ambilearn.review.standing._AT_ONCE", 4 * n_labels)  # four rows, then one
+    monkeypatch.setattr("ambilearn.review.updates._AT_ONCE", 4 * n_labels)  # four rows, then one
     one_by_one, at_once = (session(rows, refit_after=100) for _ in range(2))
     answers = {row: y[row] for row in (3, 14, 15, 9, 26)}
     for row, label in answers.items():
@@ -148,8 +145,8 @@ def test_updates_one_by_one_are_the_update_by_all_answers(rows, monkeypatch):
     one_by_one.next_rows()
     one_by_one.settle(14, answers[14])
     at_once.settle_rows(answers)
-    assert one_by_one.standing_.n_since == at_once.standing_.n_since == 5
-    ours, theirs = one_by_one.standing_, at_once.standing_
+    assert one_by_one.results_.n_since == at_once.results_.n_since == 5
+    ours, theirs = one_by_one.results_, at_once.results_
     np.testing.assert_allclose(ours.confidences, theirs.confidences, atol=1e-12)
     np.testing.assert_allclose(ours.doubt.score, theirs.doubt.score, atol=1e-12)
 
@@ -212,74 +209,6 @@ def test_few_rows_have_no_doubt():
     assert here.next_rows(5) == [1]
 
 
-def test_threads_learn_by_themselves(rows):
-    with session(rows, background=True, refit_after=2) as here:
-        done = []
-        for _ in range(4):
-            (row,) = here.next_rows()
-            here.settle(row, rows[2][row])
-            done.append(row)
-        with here.changed:
-            learned = here.changed.wait_for(lambda: here.n_unlearned == 0, timeout=60)
-        assert learned
-        with here.changed:
-            assert here.changed.wait_for(lambda: not here.is_fitting, timeout=60)
-        expected = session(rows)
-        expected.settle_rows({row: rows[2][row] for row in done})
-        expected.learn()
-        np.testing.assert_allclose(here.score_, expected.score_, atol=1e-6)
-
-
-def test_a_failing_fit_is_reported_and_answers_go_on(rows):
-    class Failing(PLCL):
-        def _fit(self, rows, candidates):
-            if (candidates.sizes == 1).sum() > n_single:
-                raise ValueError("no\nmemory")
-            super()._fit(rows, candidates)
-
-    n_single = (rows[1].sizes == 1).sum()
-    ambiguous = np.flatnonzero(rows[1].sizes > 1)
-    with ReviewSession(Failing(), *rows[:2], background=True, refit_after=1) as here:
-        here.settle(ambiguous[0], "ant")
-        with here.changed:
-            assert here.changed.wait_for(lambda: here.problem, timeout=60)
-        assert here.problem == "no memory"
-        here.settle(ambiguous[1], "ant")
-        assert len(here.labels_) == 2
-
-
-def test_other_answers_to_the_same_rows_start_a_fit_after_one_that_failed(rows):
-    fails = False
-
-    class Failing(PLCL):
-        def _fit(self, rows, candidates):
-            if fails:
-                raise ValueError("no memory")
-            super()._fit(rows, candidates)
-
-    method = Failing(max_iter=5)
-    with session(rows, method, background=True, refit_after=2) as here:
-
-        def wait_for(condition):
-            with here.changed:
-                assert here.changed.wait_for(condition, timeout=60)
-
-        wait_for(lambda: here.version_ > 2 and not here.is_fitting)
-        fails = True
-        here.settle_rows({0: "ant", 1: "ant"})
-        wait_for(lambda: here.problem and not here.is_fitting)
-        assert (here.n_unlearned, here._n_untried) == (2, 0)
-        fails = False
-        here.settle_rows({0: "bee", 1: "bee"})
-        wait_for(lambda: here.n_unlearned == 0 and not here.problem)
-        fails = True
-        here.undo()
-        wait_for(lambda: here.problem and not here.is_fitting)
-        fails = False
-        here.refit()
-        assert here.problem is None
-
-
 @pytest.mark.parametrize(
     ("row", "label", "message"),
     [
@@ -309,17 +238,6 @@ def test_wrong_calls_are_rejected(rows):
     assert len(here.next_rows(np.int64(2))) == 2
 
 
-def test_a_closed_session_takes_no_answers(rows):
-    here = session(rows)
-    here.settle(0, "ant")
-    here.close()
-    for change in (lambda: here.settle(1, "ant"), lambda: here.skip(1), here.undo):
-        with pytest.raises(RuntimeError, match="session is closed"):
-            change()
-    assert here.labels_ == {0: "ant"}
-    assert here.transduction_[0] == "ant"
-
-
 def test_other_estimators_are_rejected(rows):
     with pytest.raises(TypeError, match="does not learn from candidate sets"):
         ReviewSession(StandardScaler(), *rows[:2])
@@ -339,11 +257,11 @@ def test_answers_to_random_rows_are_held_back_until_the_order_reaches_them():
     held = here.random_rows_
     assert 10 <= len(held) < 30  # the others were reached
     assert here.n_unlearned < len(here.labels_)
-    assert not set(held) & set(here._learned)
+    assert not set(held) & set(here._learned.labels)
     assert set(held) <= set(here.labels_)
     here.refit()
     assert here.random_rows_ == []
-    assert set(here._learned) == set(here.labels_)
+    assert set(here._learned.labels) == set(here.labels_)
 
 
 def test_estimate_needs_ten_random_rows_and_is_one_if_all_rows_are_settled(rows):
@@ -366,50 +284,30 @@ def test_the_interval_covers_the_share_of_right_labels():
     assert sum(covered) >= 10
 
 
-def test_fits_in_several_threads_follow_each_other(rows, monkeypatch):
-    here = session(rows)
-    learn, running, most = here._updater.learn, [], []
-
-    def noted(labels):
-        running.append(labels)
-        time.sleep(0.05)  # in which the other thread would begin
-        most.append(len(running))
-        yield from learn(labels)
-        running.pop()
-
-    monkeypatch.setattr(here._updater, "learn", noted)
-    threads = [threading.Thread(target=here.refit) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert most == [1, 1]
-
-
 def test_nothing_is_doubtful_when_all_rows_are_settled(rows):
     here = session(rows)
-    assert here.standing_.doubt is not None
+    assert here.results_.doubt is not None
     here.settle_rows(dict(enumerate(rows[2])))
     here.refit()
-    assert here.standing_.doubt is None
+    assert here.results_.doubt is None
     assert here.next_rows() == []
     assert here.suggestion_.tolist() == [None] * here.n_rows
 
 
 def test_a_sentence_says_that_answers_change_little(rows):
     here = session(rows, refit_after=5)
-    assert here.changes_little() is None
+    assert here.stopping_hint() is None
     for row in np.flatnonzero(rows[1].sizes == 1)[:24]:
         here.settle(row, here.transduction_[row])
         here.next_rows()
-    assert here.changes_little() is None or "corrected 0 labels" in here.changes_little()
-    assert "change little" in here.changes_little()
+    assert here.stopping_hint() is None or "corrected 0 labels" in here.stopping_hint()
+    assert "change little" in here.stopping_hint()
 
 
 def test_a_substitute_of_low_rank_serves_many_rows(rows, monkeypatch):
     monkeypatch.setattr("ambilearn.review.learner._MAX_EXACT_ROWS", 50)
     monkeypatch.setattr("ambilearn.review.learner._LANDMARKS", 20)
     here = session(rows, PLKNN())
-    assert here._updater.learner._regressor._features.shape == (60, 20)
+    assert here.learner._regressor._features.shape == (60, 20)
     review(here, rows[2], 3)
-    assert here.standing_.n_since == 3
+    assert here.results_.n_since == 3

@@ -162,9 +162,8 @@ def _write_page(console: Console, request: Request, out: Path, shown: _Images) -
     """Write a page that needs no server."""
     request.check(console, out)
     console.show("reading the table")  # before the imports, which take a while
-    from ambilearn.review.embedding import without_pillow_warnings
     from ambilearn.review.from_table import drop_feature, image_column, review_from_table
-    from ambilearn.review.images import Images
+    from ambilearn.review.images import Images, without_pillow_warnings
     from ambilearn.review.page import write_review
     from ambilearn.review.record import check_number_of_rows
 
@@ -291,7 +290,7 @@ def _next_command(source: str, corrections: str) -> str:
 
 
 def _describe_images(console: Console, image: str | None, images: Any) -> None:
-    from ambilearn.review.embedding import Problem
+    from ambilearn.review.images import Problem
 
     if image is None:
         return

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -19,16 +19,15 @@ from ambilearn._utils.text import pluralize, readable_file_name
 from ambilearn.cli.clean import write_results
 from ambilearn.cli.console import Console
 from ambilearn.cli.outputs import check_outputs
-from ambilearn.cli.plan import Request
+from ambilearn.cli.plan import Plan, Request
 from ambilearn.registry import METHODS
 
 if TYPE_CHECKING:
     from ambilearn.review.images import ServedImages
-    from ambilearn.review.process import LearnerProcess
-    from ambilearn.review.session import ReviewSession
-    from ambilearn.serve.journal import Journal
-    from ambilearn.serve.server import ReviewServer
-    from ambilearn.serve.service import ReviewService
+    from ambilearn.review.journal import Journal
+    from ambilearn.review.process import SessionProcess
+    from ambilearn.review.server import ReviewServer
+    from ambilearn.review.service import ReviewService
     from ambilearn.tables.read import CandidateTable
 
 _ADDRESS = re.compile(rb"(http://127\.0\.0\.1:(\d{1,5})/([\w-]{20,64})/)")
@@ -67,48 +66,41 @@ def serve_review(
     journal_path = options.journal or Path(f"{request.source}.journal")
     outputs = [journal_path, _address_file(journal_path), *options.outputs()]
     check_outputs([*outputs, request.annotators_out], request.inputs())
-    from ambilearn.review.embedding import without_pillow_warnings
-    from ambilearn.review.process import LearnerProcess
+    from ambilearn.review.images import without_pillow_warnings
+    from ambilearn.review.process import SessionProcess
     from ambilearn.tables.corrections import write_corrections
 
     with ExitStack() as stack:
-        process = stack.enter_context(LearnerProcess())  # starts while the table is read
+        process = stack.enter_context(SessionProcess())  # starts while the table is read
         read, table, image = _read_table(console, request, options, image, no_images)
         images = _served_images(request, image_folders)
         journal = stack.enter_context(_open_journal(journal_path, table))
         stack.enter_context(without_pillow_warnings())
-        session, service = _build(
-            console,
-            request,
-            process,
-            table,
-            journal,
-            image,
-            images,
-            not request.learning.fast,
-            options.named_outputs(),
-        )
-        with session:
-            if journal.entries:
-                console.say(f"{pluralize(len(session.labels_), 'row')} settled in {journal_path}")
-            server = _start(service, journal_path, options.port)
-            _wait(console, server, journal_path, options.browser)
-            with delaying_interrupts() as interrupts:  # the answers are written in any case
-                _stop(server, journal_path)
-                _keep_answers(console, journal)
-                n_rows = pluralize(len(session.labels_), "row")
-                console.say(f"{n_rows} settled; the answers are in {journal.path}")
-                if options.checked_out:
-                    write_corrections(options.checked_out, session.labels_, table.texts)
-                    console.say(f"wrote {options.checked_out}: {n_rows}")
-                if not any(options.outputs()):
-                    console.say(
-                        "To write results, repeat the command with --cleaned-out FILE, "
-                        "--model-out FILE or --checked-out FILE."
-                    )
-        # The rows that were reviewed: the file may have changed in the meantime.
-        answered = read.with_checked(session.labels_)
-        _finish(console, replace(request, annotators_out=None), answered, options, interrupts)
+        served = _build(console, request, table, journal, image, images, options)
+        _learn(console, served, process, doubt=not request.learning.fast)
+        service = served.service
+        labels = service.answers.labels
+        if journal.entries:
+            console.say(f"{pluralize(len(labels), 'row')} settled: {journal_path}")
+        server = _start(service, journal_path, options.port)
+        _wait(console, server, journal_path, options.browser)
+        with delaying_interrupts() as interrupts:  # the answers are written in any case
+            _stop(server, journal_path)
+            process.end()
+            _keep_answers(console, journal)
+            n_rows = pluralize(len(labels), "row")
+            console.say(f"{n_rows} settled; the answers are in {journal.path}")
+            if options.checked_out:
+                write_corrections(options.checked_out, labels, table.texts)
+                console.say(f"wrote {options.checked_out}: {n_rows}")
+            if not any(options.outputs()):
+                console.say(
+                    "To write results, repeat the command with --cleaned-out FILE, "
+                    "--model-out FILE or --checked-out FILE."
+                )
+    # The rows that were reviewed: the file may have changed in the meantime.
+    answered = read.with_checked(labels)
+    _finish(console, replace(request, annotators_out=None), answered, options, interrupts)
 
 
 def _keep_answers(console: Console, journal: "Journal") -> None:
@@ -149,55 +141,74 @@ def _served_images(request: Request, other_folders: tuple[Path, ...]) -> "Served
     return ServedImages(folder, folder, other_folders=other_folders)
 
 
+@dataclass(frozen=True)
+class _Served:
+    """A review before it is fitted."""
+
+    service: "ReviewService"
+    plan: Plan
+
+
 def _build(
     console: Console,
     request: Request,
-    process: "LearnerProcess",
     table: "CandidateTable",
-    journal: Any,
+    journal: "Journal",
     image: str | None,
-    images: Any,
-    doubt: bool,
-    outputs: list[str],
-) -> "tuple[ReviewSession, ReviewService]":
-    """Session and service, with what the corrections and the journal contain."""
-    from ambilearn.serve.from_table import continue_session, label_parser, make_learner, make_page
-    from ambilearn.serve.service import ReviewService
+    images: "ServedImages",
+    options: ServeOptions,
+) -> _Served:
+    """The service, with what the corrections and the journal contain."""
+    from ambilearn.review.actions import label_parser
+    from ambilearn.review.from_table import make_page
+    from ambilearn.review.service import ReviewService
     from ambilearn.tables.corrections import read_corrections
 
     given = read_corrections(
         request.table.checked, table.texts, table.candidates.classes, sep=table.sep
     )
     plan = request.plan(console, table)
-    name, seed = METHODS[plan.method].name, plan.random_state
+    service = ReviewService(
+        make_page(plan.table, METHODS[plan.method].name, image, images),
+        journal,
+        label_parser(plan.table.candidates.classes, table.sep),
+        labels=given.labels,
+        images=images.paths,
+        outputs=options.named_outputs(),
+    )
+    return _Served(service, plan)
+
+
+def _learn(console: Console, served: _Served, process: "SessionProcess", *, doubt: bool) -> None:
+    """Fit the method in its process, and connect the service to it."""
+    from ambilearn.review.learner import make_learner
+
+    service, plan = served.service, served.plan
+    console.stage(f"fitting {METHODS[plan.method].name}")
     process.start(
         make_learner,
         plan.table,
         plan.method,
         plan.params,
         tune=plan.tune,
-        random_state=seed,
+        random_state=plan.random_state,
         device=plan.device,
         doubt=doubt,
         progress=console.stage,
+        session=service.session_options() | {"random_state": plan.random_state},
+        skipped=service.skipped,
     )
-    page = make_page(plan.table, name, image, images)
-    console.stage(f"fitting {name}")
-    parse = label_parser(plan.table.candidates.classes, table.sep)
-    session = continue_session(process, journal.entries, given.labels, parse, random_state=seed)
-    return session, ReviewService(
-        page, session, journal, parse, images=images.paths, outputs=outputs
-    )
+    service.connect(process)
 
 
 @contextmanager
 def _open_journal(path: Path, table: "CandidateTable") -> Iterator["Journal"]:
-    from ambilearn.serve.from_table import label_parser, reviewed_rows
-    from ambilearn.serve.journal import Journal, JournalInUseError
+    from ambilearn.review.actions import label_parser
+    from ambilearn.review.journal import Journal, JournalInUseError, ReviewedRows
 
     parse = label_parser(table.candidates.classes, table.sep)
     try:
-        journal = Journal(path, reviewed_rows(table), parse)
+        journal = Journal(path, ReviewedRows.of_table(table), parse)
     except JournalInUseError as error:
         _, _, address = _read_address(path)
         where = f" It is at {address}" if address else ""
@@ -208,7 +219,7 @@ def _open_journal(path: Path, table: "CandidateTable") -> Iterator["Journal"]:
 
 def _wait(console: Console, server: "ReviewServer", journal: Path, browser: bool) -> None:
     """Wait until the page ends the review or the user presses Ctrl-C."""
-    from ambilearn.serve.server import prompt_replies
+    from ambilearn.review.server import prompt_replies
 
     note = _write_address(journal, server.address)
     try:
@@ -244,7 +255,7 @@ def _ending_on_termination() -> Iterator[None]:
 
 def _start(service: "ReviewService", journal: Path, port: int) -> "ReviewServer":
     """The server, at the address of a server that was killed, if that is free."""
-    from ambilearn.serve.server import ReviewServer
+    from ambilearn.review.server import ReviewServer
 
     known_port, token, _ = _read_address(journal)
     if not port and known_port:

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from ambilearn._utils.missing import is_missing
 from ambilearn._utils.text import readable_file_name
+from ambilearn.backend import HOST
 from ambilearn.crowd.votes import Votes
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.frames import check_columns
 from ambilearn.datasets.votes import parse_labels
 from ambilearn.doubt import Doubt
-from ambilearn.review.embedding import Shown
-from ambilearn.review.images import Images
+from ambilearn.review.images import Images, ServedImages, Shown
 from ambilearn.review.record import Review, ReviewRow
 from ambilearn.tables.columns import LISTS, TELLS_NOTHING
 from ambilearn.tables.image_files import find_image_column
@@ -92,6 +92,18 @@ def review_from_table(
     ]
     title = readable_file_name(table.name) if table.name != "<stdin>" else "standard input"
     return Review(title, [str(column) for column in columns], rows, table.sep, method, calibrated)
+
+
+def make_page(
+    table: CandidateTable, method: str, image: str | None, images: ServedImages
+) -> Review:
+    """What the page shows before it has the state of the session."""
+    prior = HOST.support(table.candidates).prior()
+    judgment = table.judgment
+    known = None if judgment is None else judgment.calibration.cleaned
+    return review_from_table(
+        table, prior, confidences=known, method=method, image=image, images=images
+    )
 
 
 def image_column(table: CandidateTable, named: str | None = None) -> str | None:

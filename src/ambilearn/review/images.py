@@ -1,13 +1,57 @@
-"""Images of a table, and their addresses for the page."""
+"""Images of a table for the page: found, linked, embedded or sent; or why they are not shown."""
 
+import base64
+import io
 import os
-from collections.abc import Sequence
+import stat
+import threading
+import warnings
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
 from urllib.parse import quote
 
-from ambilearn._utils.image_files import find_image_file, find_scheme
-from ambilearn.review.embedding import Problem, Shown, embed_image
+from ambilearn._utils.image_files import (
+    NOT_FOUND,
+    OUTSIDE,
+    decoded_formats,
+    find_image_file,
+    find_scheme,
+)
+from ambilearn._utils.optional import requires_extra
+
+MAX_EMBEDDED_SIDE = 640  # pixels: enough to recognize an image, and small enough for many
+MAX_EMBEDDED_BYTES = 2**24  # of a file that is embedded unchanged
+
+UNCHANGED = {"AVIF", "BMP", "GIF", "JPEG", "PNG", "WEBP"}  # Pillow's names of what browsers show
+
+
+class Problem(StrEnum):
+    """Why an image is not shown; the page writes "image" before it."""
+
+    NOT_FOUND = NOT_FOUND
+    OUTSIDE = OUTSIDE
+    UNREADABLE = "cannot be read"
+    TOO_LARGE = "too large"
+    REMOTE = "on another host"
+
+
+class Shown(NamedTuple):
+    """The address of an image, and why it cannot be shown; both None if there is no image."""
+
+    address: str | None = None
+    problem: Problem | None = None
+
+
+class ImageContent(NamedTuple):
+    """An image as a browser shows it."""
+
+    content: bytes
+    media_type: str
 
 
 @dataclass
@@ -90,3 +134,115 @@ class ServedImages(Images):
             return Shown(problem=problem)
         self.paths.append(path.resolve())
         return Shown(f"image/{len(self.paths) - 1}", problem)
+
+
+def embed_image(path: Path) -> Shown:
+    """Address that contains an image (see :func:`read_image`), or the problem."""
+    found = read_image(path)
+    if isinstance(found, Problem):
+        return Shown(problem=found)
+    encoded = base64.b64encode(found.content).decode()
+    return Shown(f"data:{found.media_type};base64,{encoded}")
+
+
+def read_image(path: Path) -> ImageContent | Problem:
+    """Content of an image, or the problem.
+
+    A large image is reduced; one in a format that browsers do not show is converted. The page shows
+    an SVG file as an image only: then a browser runs and loads nothing that it contains.
+    """
+    with requires_extra("cli", purpose="A review page with images"):
+        import PIL.Image  # noqa: F401
+
+    try:
+        with _open_file(path) as file:
+            if path.suffix.lower() == ".svg":
+                return _read_svg(file)
+            return _read_pixels(file)
+    except Exception:  # Pillow's plugins raise errors of any class for damaged files
+        return Problem.UNREADABLE
+
+
+@contextmanager
+def without_pillow_warnings() -> Iterator[None]:
+    """Ignore warnings about damaged images. For the main thread: filters are for all threads."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", module=r"PIL\.")
+        yield
+
+
+class ImageCache:
+    """Reads images, and keeps some of them while their files do not change."""
+
+    def __init__(self, max_bytes: int = 2**26) -> None:
+        self._max_bytes, self._n_bytes = max_bytes, 0
+        self._kept: OrderedDict[Path, tuple[Any, ImageContent]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __call__(self, path: Path) -> ImageContent | None:
+        """The image in a file; None if it cannot be shown."""
+        try:
+            status = os.lstat(path)
+            if path.resolve() != path:  # replaced by a link, perhaps to another folder
+                return None
+        except OSError:
+            return None
+        state = status.st_ino, status.st_size, status.st_mtime_ns
+        with self._lock:
+            known, image = self._kept.get(path, (None, None))
+            if known == state:
+                self._kept.move_to_end(path)
+                return image
+        found = read_image(path)
+        if isinstance(found, Problem):
+            return None
+        with self._lock:
+            self._forget(path)
+            self._kept[path] = state, found
+            self._n_bytes += len(found.content)
+            while self._n_bytes > self._max_bytes:
+                self._forget(next(iter(self._kept)))
+        return found
+
+    def _forget(self, path: Path) -> None:
+        if path in self._kept:
+            self._n_bytes -= len(self._kept.pop(path)[1].content)
+
+
+def _open_file(path: Path) -> BinaryIO:
+    """Open a regular file; neither wait for a pipe, nor follow a link that has just been made."""
+    flags = os.O_RDONLY
+    for name in ("O_NONBLOCK", "O_NOFOLLOW", "O_BINARY"):
+        flags |= getattr(os, name, 0)
+    file = os.fdopen(os.open(path.resolve(), flags), "rb")
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(f"{path} is not a regular file.")
+    return file
+
+
+def _read_pixels(file: BinaryIO) -> ImageContent:
+    from PIL import Image, ImageOps
+
+    with Image.open(file, formats=decoded_formats()) as image:
+        small = max(image.size) <= MAX_EMBEDDED_SIDE
+        if small and image.format in UNCHANGED and _size(file) <= MAX_EMBEDDED_BYTES:
+            image.load()  # a file that is not complete is not shown yet
+            file.seek(0)
+            return ImageContent(file.read(), Image.MIME[image.format])
+        image.thumbnail((MAX_EMBEDDED_SIDE, MAX_EMBEDDED_SIDE))
+        upright = ImageOps.exif_transpose(image)
+    buffer = io.BytesIO()
+    mode = "RGBA" if upright.has_transparency_data else "RGB"
+    upright.convert(mode).save(buffer, "WEBP", quality=85)
+    return ImageContent(buffer.getvalue(), "image/webp")
+
+
+def _read_svg(file: BinaryIO) -> ImageContent | Problem:
+    if _size(file) > MAX_EMBEDDED_BYTES:
+        return Problem.TOO_LARGE
+    return ImageContent(file.read(), "image/svg+xml")
+
+
+def _size(file: BinaryIO) -> int:
+    return os.fstat(file.fileno()).st_size

@@ -18,6 +18,12 @@ from ambilearn.learners import find_ridge_method, set_learner, without_preproces
 from ambilearn.methods.plcl import PLCL
 from ambilearn.tables.clean import without_settled
 from ambilearn.tables.corrections import Corrections, apply_corrections
+from ambilearn.tables.devices import with_own_device
+from ambilearn.tables.judging import judge_table
+from ambilearn.tables.methods import make_method
+from ambilearn.tables.model import check_images, fit_table
+from ambilearn.tables.preprocessing import make_preprocessing
+from ambilearn.tables.read import CandidateTable
 
 Labels = Mapping[int, Any]
 Judge = Callable[[Labels], NDArray[np.float64]]
@@ -190,3 +196,55 @@ class Learner:
 def settle_sets(sets: CandidateSets, labels: Labels) -> CandidateSets:
     """Candidate sets in which each settled row has its label as only candidate."""
     return apply_corrections(sets, Corrections(dict(labels)))
+
+
+def make_learner(
+    table: CandidateTable,
+    method: str,
+    params: Mapping[str, Any],
+    *,
+    tune: bool = False,
+    random_state: int = 0,
+    device: str | None = None,
+    doubt: bool = True,
+    progress: Callable[[str], None] = lambda text: None,
+) -> Learner:
+    """The learner of a table without corrections, judged if annotators are to be judged.
+
+    The other arguments are those of :func:`ambilearn.tables.fit_table`. Parameters are chosen once.
+    With ``doubt``, it looks for rows whose true label is not a candidate. ``device`` is for methods
+    with a parameter of this name.
+    """
+    estimator = make_method(method, params, n_rows=len(table.frame), random_state=random_state)
+    if tune:
+        model = fit_table(
+            table,
+            method,
+            params,
+            tune=True,
+            random_state=random_state,
+            device=device,
+            progress=progress,
+        )
+        estimator, table = clone(model.method), table.with_min_votes(model.min_votes)
+    check_images(table, estimator)
+    estimator, _ = with_own_device(estimator, device)
+    X = make_preprocessing(table.features.columns).fit_transform(table.X)
+    learner = Learner(estimator, X, table.given, doubt=doubt, random_state=random_state)
+    votes = table.votes
+    if table.judgment is None or votes is None:
+        return learner
+
+    def judge(labels: Labels) -> NDArray[np.float64]:
+        corrected = table.with_checked(labels)
+        judged = judge_table(corrected, method, params, random_state=random_state, new_rows=False)
+        assert judged.table.judged is not None
+        return judged.table.judged
+
+    return learner.judging(judge, _union(table.given, table.candidates, votes.classes))
+
+
+def _union(one: CandidateSets, other: CandidateSets, classes: NDArray[Any]) -> CandidateSets:
+    """Candidates of either, without weights."""
+    both = [a | b for a, b in zip(one.to_sets(), other.to_sets(), strict=True)]
+    return as_candidates(both, classes=classes)

@@ -1,9 +1,8 @@
 """A review that learns from every answer."""
 
-import threading
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from numbers import Integral
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +11,9 @@ from ambilearn._utils.label_array import label_array
 from ambilearn._utils.label_kinds import check_comparable_labels
 from ambilearn._utils.text import shorten_repr
 from ambilearn.confidence import ShareRight
-from ambilearn.review.background import Worker
-from ambilearn.review.fit_history import FitHistory
 from ambilearn.review.learner import Labels, Learned, Learner
-from ambilearn.review.process import LearnerProcess
-from ambilearn.review.random_rows import RandomRows
-from ambilearn.review.standing import Standing, Updater
+from ambilearn.review.progress import FitHistory, RandomRows
+from ambilearn.review.updates import Results, Updater
 
 
 class Step(NamedTuple):
@@ -41,6 +37,49 @@ class Step(NamedTuple):
     found: Mapping[int, Any] = {}
 
 
+class Answers:
+    """The settled rows of a review, and the steps by which they were settled.
+
+    Attributes
+    ----------
+    labels : dict of int to label
+        The settled rows.
+    found : dict of int to label
+        Labels by the method when the rows were settled.
+    steps : list of Step
+        What :meth:`undo` reverts.
+    """
+
+    def __init__(self, labels: Mapping[int, Any], steps: Iterable[Step] = ()) -> None:
+        self.labels, self.found = dict(labels), dict[int, Any]()
+        self.steps: list[Step] = []
+        for step in steps:
+            self.record(step.after, step.found, random=step.random)
+
+    def record(self, after: Mapping[int, Any], found: Mapping[int, Any], *, random: bool) -> None:
+        """Record the labels of some rows in one step; None makes a row unsettled again."""
+        before = {row: self.labels.get(row) for row in after}
+        new = {row: label for row, label in found.items() if before.get(row) is None}
+        self.steps.append(Step(before, dict(after), random, new))
+        self.found.update(new)
+        self._apply(after)
+
+    def undo(self) -> Step | None:
+        """Revert and return the last step, if there is one."""
+        if not self.steps:
+            return None
+        step = self.steps.pop()
+        self._apply(step.before)
+        return step
+
+    def _apply(self, labels: Mapping[int, Any]) -> None:
+        for row, label in labels.items():
+            if label is None:
+                self.labels.pop(row, None)
+            else:
+                self.labels[row] = label
+
+
 class ReviewSession:
     """Review of candidate sets in which each answer changes the order of the remaining rows.
 
@@ -50,7 +89,7 @@ class ReviewSession:
 
     Parameters
     ----------
-    estimator : estimator, Learner or LearnerProcess
+    estimator : estimator or Learner
         A method of this library, such as :class:`~ambilearn.PLStacking`, alone, at the end of a
         pipeline, or in a search. It is cloned.
     X : array-like, data frame or sparse matrix of shape (n, d)
@@ -67,14 +106,8 @@ class ReviewSession:
         rows, and at least five.
     thorough : bool, default=True
         Compute the doubt of an ensemble by five further fits, as ``ambilearn review`` does.
-    background : bool, default=False
-        Fit and update in separate threads; the order then changes shortly after an answer.
-        Otherwise results are the same in every run, and :meth:`next_rows` waits for a fit whenever
-        one is due.
     random_state : int, default=0
         Seed of the random rows and of the folds.
-    start : Learned, optional
-        Result of an earlier fit, to begin with.
     steps : iterable of Step, default=()
         Answers of an earlier session, to continue it; :meth:`undo` also reverts them.
 
@@ -90,8 +123,6 @@ class ReviewSession:
         Rows in the order in which a person should look at them, settled ones last.
     suggestion_ : ndarray of shape (n,)
         A label that is not a candidate, if it is probably the true one; None otherwise.
-    version_ : int
-        Increases whenever labels, confidences or order change.
 
     See Also
     --------
@@ -125,43 +156,29 @@ class ReviewSession:
         random_share: float = 0.1,
         refit_after: int | None = None,
         thorough: bool = True,
-        background: bool = False,
         random_state: int = 0,
-        start: Learned | None = None,
         steps: Iterable[Step] = (),
     ) -> None:
         if not 0 <= random_share <= 0.5:
             raise ValueError(f"random_share must be between 0 and 0.5; got {random_share}.")
-        if not isinstance(estimator, Learner | LearnerProcess):
+        if not isinstance(estimator, Learner):
             estimator = Learner(estimator, X, y, thorough=thorough, random_state=random_state)
-        self._updater = Updater(estimator, start) if isinstance(estimator, Learner) else estimator
-        self.sets = self._updater.shown
+        self.learner: Learner = estimator
+        self.sets = estimator.shown
         n = self.n_rows = len(self.sets)
         self.refit_after = max(5, round(n / 50)) if refit_after is None else refit_after
+        self._updater = Updater(estimator)
         self._random = RandomRows(n, random_share, random_state)
-        self.labels_: dict[int, Any] = {}
-        self.steps: list[Step] = []
-        self.found: dict[int, Any] = {}  # labels by the method when a row was settled
         self._skipped: dict[int, None] = {}
-        self._lock = threading.RLock()
-        self._updating, self._fitting = threading.Lock(), threading.Lock()
-        self.changed = threading.Condition(self._lock)  # notified with every answer and version
-        self.version_ = 0
-        self.is_dirty = False
-        self._is_closed = False
-        for row, label in (labels or {}).items():
-            self.labels_[self._check_row(row)] = self.check_label(label)
+        given = {
+            self._check_row(row): self.check_label(label) for row, label in (labels or {}).items()
+        }
+        self._answers = Answers(given)
+        self._learned: Learned | None = None
         for step in steps:
-            with self._lock:
-                self._record(dict(step.after), step.random, step.found)
-        self._learned: Labels = self._released() if start is None else start.labels
-        self._tried = self._learned  # by the last fit, even if it failed
-        if start is None:
-            next(self._updater.learn(self._learned))
-        self.update()
-        self._history = FitHistory(self._standing.choices.labels)
-        self._remember_fit(0)
-        self._worker = Worker(self) if background else None
+            self.record(step.after, step.found, random=step.random)
+        self.rest_of_fit = self.begin_fit()
+        self.take(next(self.rest_of_fit))
 
     # --- what a person does ---------------------------------------------------------------------
 
@@ -183,13 +200,11 @@ class ReviewSession:
 
     def next_and_random(self, n: int) -> tuple[list[int], list[int]]:
         """Rows to look at next, and those among them that are drawn at random."""
-        self._catch_up()
-        with self._lock:
-            done = {*self.labels_, *self._skipped}
-            rows, drawn = self._random.mix(self._standing.order, done, n)
-            if len(rows) < n:  # skipped rows come again when nothing else is left
-                rows += [row for row in self._skipped if row not in rows][: n - len(rows)]
-            return rows, drawn
+        order, done = self.results_.order, {*self.labels_, *self._skipped}
+        rows, drawn = self._random.mix(order, done, n)
+        if len(rows) < n:  # skipped rows come again when nothing else is left
+            rows += [row for row in self._skipped if row not in rows][: n - len(rows)]
+        return rows, drawn
 
     def settle(self, row: int, label: Any) -> None:
         """Record the label of a row.
@@ -218,38 +233,34 @@ class ReviewSession:
                 "labels must be a mapping of rows to labels, such as {3: 'cat'}; got "
                 f"{shorten_repr(labels)}."
             )
-        self._check_open()
         after = {
             self._check_row(row): None if label is None else self.check_label(label)
             for row, label in labels.items()
         }
-        with self._lock:
-            if random is None:
-                random = len(after) == 1 and next(iter(after)) in self._next_random()
-            self._record(after, random, self.labels_by_method(after))
+        if random is None:
+            random = len(after) == 1 and next(iter(after)) in self._next_random()
+        self.record(after, self.labels_by_method(after), random=random)
 
     def labels_by_method(self, rows: Iterable[int]) -> dict[int, Any]:
         """Labels that the method gives to some rows at the moment."""
-        labels = self._standing.choices.labels
+        labels = self._results.choices.labels
         return {row: labels[row : row + 1].tolist()[0] for row in rows}
 
-    def _record(self, after: dict[int, Any], random: bool, found: Mapping[int, Any]) -> None:
-        before = {row: self.labels_.get(row) for row in after}
-        new = {row: label for row, label in found.items() if before.get(row) is None}
-        self.steps.append(Step(before, after, random, new))
-        self.found.update(new)
-        self._apply(self.steps[-1])
+    def record(self, after: Mapping[int, Any], found: Mapping[int, Any], *, random: bool) -> None:
+        """Record labels that were checked; ``found`` are those of the method."""
+        self._answers.record(after, found, random=random)
+        self._reconsider(after)
+        if random:
+            self._random.held_back |= {row for row, label in after.items() if label is not None}
+        self._random.n_answered += len(after)
 
     def skip(self, row: int) -> None:
         """Move a row to the end of the order, if it is not settled."""
-        self._check_open()
-        with self._lock:
-            row = self._check_row(row)
-            if row in self.labels_:
-                return
+        row = self._check_row(row)
+        if row not in self.labels_:
             self._skipped.pop(row, None)
             self._skipped[row] = None
-            self._touch()
+            self._is_current = False
 
     def undo(self) -> list[int]:
         """Revert the last call of :meth:`settle` or :meth:`settle_rows`.
@@ -259,68 +270,94 @@ class ReviewSession:
         rows : list of int
             The rows that it had changed; empty if there was none.
         """
-        self._check_open()
-        with self._lock:
-            if not self.steps:
-                return []
-            step = self.steps.pop()
-            self._apply(Step(step.after, step.before, step.random), undone=True)
-            return list(step.after)
+        step = self._answers.undo()
+        if step is None:
+            return []
+        self._reconsider(step.after)
+        if step.random:
+            self._random.held_back |= step.before.keys() & self.labels_.keys()
+        self._random.n_answered -= len(step.after)
+        return list(step.after)
+
+    def _reconsider(self, rows: Iterable[int]) -> None:
+        """Take rows out of those that are held back or skipped: their labels have changed."""
+        self._random.held_back.difference_update(rows)
+        for row in rows:
+            self._skipped.pop(row, None)
+        self._is_current = False
 
     # --- what is known --------------------------------------------------------------------------
 
     @property
-    def standing_(self) -> Standing:
-        """Labels, confidences, doubt and order at the moment."""
-        self._catch_up()
-        return self._standing
+    def labels_(self) -> dict[int, Any]:
+        """The settled rows."""
+        return self._answers.labels
+
+    @property
+    def steps(self) -> list[Step]:
+        """The answers that were not undone."""
+        return self._answers.steps
+
+    @property
+    def found(self) -> dict[int, Any]:
+        """Labels by the method when the rows were settled."""
+        return self._answers.found
+
+    @property
+    def results_(self) -> Results:
+        """Labels, confidences, doubt and order now; fits the method if enough rows are settled."""
+        if not self._is_current:
+            if self.n_unlearned >= self.refit_after:
+                self.learn()
+            else:
+                self.update()
+        return self._results
+
+    @property
+    def current_results(self) -> Results:
+        """Results without the answers since the last update."""
+        return self._results
 
     @property
     def transduction_(self) -> NDArray[Any]:
         """Label of each row."""
-        standing = self.standing_
-        with self._lock:
-            return self._with_settled(standing.choices.labels)
+        return self._with_settled(self.results_.choices.labels)
 
     @property
     def score_(self) -> NDArray[np.float64]:
         """Score of the label of each row; 1 for settled rows. It is not calibrated."""
-        scores = self.standing_.choices.scores.copy()
-        with self._lock:
-            scores[list(self.labels_)] = 1.0
+        scores = self.results_.choices.scores.copy()
+        scores[list(self.labels_)] = 1.0
         return scores
 
     @property
     def order_(self) -> NDArray[np.intp]:
         """Rows in the order in which a person should look at them."""
-        return self.standing_.order
+        return self.results_.order
 
     @property
     def suggestion_(self) -> NDArray[Any]:
         """Label that is probably true and not a candidate, None if there is none."""
-        doubt = self.standing_.doubt
+        doubt = self.results_.doubt
         if doubt is None:
             return np.full(self.n_rows, None)
         suggestion = doubt.suggestion.astype(object)
-        suggestion[doubt.score <= 0] = None
+        suggestion[~doubt.doubtful] = None
         return suggestion
 
     @property
     def random_rows_(self) -> list[int]:
         """Random rows whose answers are held back from the method."""
-        with self._lock:
-            return sorted(self._random.held_back)
+        return sorted(self._random.held_back)
 
     def skipped_rows(self) -> set[int]:
         """Rows that were skipped and are not settled."""
-        with self._lock:
-            return set(self._skipped)
+        return set(self._skipped)
 
     def released_rows(self) -> set[int]:
         """Random rows that are settled and count as reviewed, because the order reached them."""
-        with self._lock:
-            drawn = {row for step in self.steps if step.random for row in step.after}
-            return (drawn & self.labels_.keys()) - self._random.held_back
+        drawn = {row for step in self.steps if step.random for row in step.after}
+        return (drawn & self.labels_.keys()) - self._random.held_back
 
     def estimate(self) -> ShareRight | None:
         """Share of right labels now, with an interval, from the random rows.
@@ -330,9 +367,7 @@ class ReviewSession:
         ShareRight or None
             None before ten random rows are settled.
         """
-        standing = self.standing_
-        with self._lock:
-            return self._random.estimate(self.labels_, standing.choices.labels, self.n_rows)
+        return self._random.estimate(self.labels_, self.results_.choices.labels, self.n_rows)
 
     def count_changes(self) -> tuple[int, int]:
         """Rows that the person gave another label than the method, and other rows that changed.
@@ -340,131 +375,68 @@ class ReviewSession:
         The other rows have another label than after the first fit of the session.
         """
         now = self.transduction_
-        with self._lock:
-            settled = self.labels_.items()
-            corrected = sum(self.found.get(row, label) != label for row, label in settled)
-            return corrected, self._history.count_changed(now, self.labels_)
+        corrected = sum(self.found.get(row, label) != label for row, label in self.labels_.items())
+        return corrected, self._history.count_changed(now, self.labels_)
 
-    def changes_little(self) -> str | None:
+    def stopping_hint(self) -> str | None:
         """Message that the last answers changed few labels, or None."""
-        with self._lock:
-            answers = [step.after for step in self.steps]
-        return self._history.describe_little_change(answers)
+        return self._history.describe_little_change([step.after for step in self.steps])
 
     # --- learning -------------------------------------------------------------------------------
 
     def refit(self) -> None:
         """Fit the method to all answers now, including those to random rows."""
-        with self._lock:
-            self._random.held_back.clear()
+        self._random.held_back.clear()
         self.learn()
-        if self._worker is not None:
-            self._worker.problem = None
 
     def learn(self) -> None:
         """Fit the method to the answers that are not held back."""
-        with self._fitting:  # refit may be called during a fit in the background
-            with self._lock:
-                labels, n_answers = self._released(), len(self.steps)
-                self._tried = labels
-            for _ in self._updater.learn(labels):
-                self._learned = labels
-                self.update()
-            self._remember_fit(n_answers)
+        for learned in self.begin_fit():
+            self.take(learned)
 
-    def update(self) -> None:
-        """Account for the answers since the last fit by the closed-form update."""
-        with self._updating:
-            with self._lock:
-                labels, skipped = self._released(), list(self._skipped)
-                self.is_dirty = False
-            standing = self._updater.update(labels, skipped)
-            with self.changed:
-                self._standing = standing
-                if self._random.release(standing.order, {*labels, *skipped}):
-                    self.is_dirty = True
-                self.version_ += 1
-                self.changed.notify_all()
+    def begin_fit(self) -> Iterator[Learned]:
+        """The results of a fit, for :meth:`take`; each is computed when it is asked for.
 
-    def _remember_fit(self, n_answers: int) -> None:
-        with self._lock:
-            self._history.add(n_answers, self._with_settled(self._standing.choices.labels))
+        They may be computed in another thread, while this session records answers.
+        """
+        self._tried, self._n_tried = self._released(), len(self.steps)
+        return self.learner.learn(self._tried)
+
+    def take(self, learned: Learned) -> None:
+        """Use the result of a fit."""
+        is_first = self._learned is None
+        self._learned = learned
+        self.update()
+        labels = self._results.choices.labels
+        if is_first:
+            self._history = FitHistory(labels)
+        self._history.add(self._n_tried, self._with_settled(labels))
+
+    def update(self) -> bool:
+        """Account for the answers since the last fit by the closed-form update.
+
+        Returns whether the results include all answers: the new order may have released some.
+        """
+        assert self._learned is not None
+        labels, skipped = self._released(), list(self._skipped)
+        self._results = self._updater.update(self._learned, labels, skipped)
+        closed = {*labels, *skipped}
+        self._is_current = not self._random.release(self._results.order, closed)
+        return self._is_current
 
     @property
     def n_unlearned(self) -> int:
         """Number of answers that the last successful fit does not have."""
-        return self._count_others(self._learned)
+        return self._count_others({} if self._learned is None else self._learned.labels)
 
     @property
-    def _n_untried(self) -> int:
+    def n_untried(self) -> int:
         """Number of answers that the last fit does not have, even if it failed."""
         return self._count_others(self._tried)
 
     def _count_others(self, fitted: Labels) -> int:
-        with self._lock:
-            now = self._released()
-            return sum(now.get(row) != fitted.get(row) for row in {*now, *fitted})
-
-    @property
-    def has_update(self) -> bool:
-        """Whether the order accounts for an answer before the next fit; not with images."""
-        return self._updater.has_update
-
-    @property
-    def is_fitting(self) -> bool:
-        """Whether the method is being fitted in the background."""
-        return self._worker is not None and self._worker.is_fitting
-
-    @property
-    def problem(self) -> str | None:
-        """Why the last fit in the background failed; None if another one succeeded since."""
-        return None if self._worker is None else self._worker.problem
-
-    def close(self) -> None:
-        """End the threads; a fit that is running ends after its current iteration.
-
-        No answer is accepted afterwards. A learner process ends immediately.
-        """
-        self._is_closed = True
-        if self._worker is not None:
-            self._worker.stop()
-
-    def interrupt(self) -> None:
-        """End the learner process, if there is one."""
-        if isinstance(self._updater, LearnerProcess):
-            self._updater.end()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        self.close()
-
-    def _catch_up(self) -> None:
-        """Without threads: fit if it is due, update otherwise."""
-        if self._worker is not None or not self.is_dirty:
-            return
-        if self.n_unlearned >= self.refit_after:
-            self.learn()
-        else:
-            self.update()
-
-    def _apply(self, step: Step, *, undone: bool = False) -> None:
-        for row, label in step.after.items():
-            self._random.held_back.discard(row)
-            self._skipped.pop(row, None)
-            if label is None:
-                self.labels_.pop(row, None)
-            else:
-                self.labels_[row] = label
-                if step.random:
-                    self._random.held_back.add(row)
-        self._random.n_answered += (-1 if undone else 1) * len(step.after)
-        self._touch()
-
-    def _touch(self) -> None:
-        self.is_dirty = True
-        self.changed.notify_all()
+        now = self._released()
+        return sum(now.get(row) != fitted.get(row) for row in {*now, *fitted})
 
     def _released(self) -> dict[int, Any]:
         """The answers that the method may use."""
@@ -473,7 +445,7 @@ class ReviewSession:
 
     def _next_random(self) -> list[int]:
         done = {*self.labels_, *self._skipped}
-        return self._random.mix(self._standing.order, done, 1)[1]
+        return self._random.mix(self._results.order, done, 1)[1]
 
     def _with_settled(self, labels: NDArray[Any]) -> NDArray[Any]:
         known = set(self.sets.classes.tolist())
@@ -482,10 +454,6 @@ class ReviewSession:
         for row, label in self.labels_.items():
             result[row] = label
         return result
-
-    def _check_open(self) -> None:
-        if self._is_closed:
-            raise RuntimeError("The session is closed and accepts no more answers.")
 
     def _check_row(self, row: Any) -> int:
         number = int(row)

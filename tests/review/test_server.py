@@ -12,9 +12,8 @@ import pytest
 from PIL import Image
 from serve_review import Served
 
-from ambilearn.serve import server
-from ambilearn.serve.limits import RateLimit
-from ambilearn.serve.server import MAX_BODY, MAX_CONNECTIONS, prompt_replies
+from ambilearn.review import server
+from ambilearn.review.server import MAX_BODY, MAX_CONNECTIONS, RateLimit, prompt_replies
 
 ANSWER = {"kind": "answer", "labels": [[3, "anna"]]}
 
@@ -418,3 +417,13 @@ def test_an_unexpected_error_is_reported(served, monkeypatch):
     status, reply = served.act(id="odd", **ANSWER)
     assert status == 500
     assert reply["error"] == "The server could not do this (RuntimeError: something else)."
+
+
+def test_requests_come_back_with_time():
+    now = 0.0
+    limit = RateLimit(2, 3, clock=lambda: now)
+    assert [limit.allows() for _ in range(5)] == [True, True, True, False, False]
+    now = 1.0
+    assert [limit.allows() for _ in range(3)] == [True, True, False]
+    now = 100.0
+    assert [limit.allows() for _ in range(5)] == [True, True, True, False, False]

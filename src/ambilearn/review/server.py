@@ -11,7 +11,7 @@ import secrets
 import socket
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -19,9 +19,8 @@ from time import monotonic
 from typing import Any, Self
 from urllib.parse import parse_qs
 
-from ambilearn.serve.actions import InvalidActionError, is_name, parse_action, parse_part
-from ambilearn.serve.limits import RateLimit
-from ambilearn.serve.service import MissingPartsError, OtherTabError, ReviewService
+from ambilearn.review.actions import InvalidActionError, is_name, parse_action, parse_part
+from ambilearn.review.service import MissingPartsError, OtherTabError, ReviewService
 
 HOST = "127.0.0.1"
 MAX_BODY = 4 * 2**20  # bytes; larger answers come in parts
@@ -38,6 +37,33 @@ _HEADERS = {
     "X-Frame-Options": "DENY",
 }
 _NO_SCRIPTS = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+
+
+class RateLimit:
+    """Allows a number of requests per second in the long run, and more of them at once.
+
+    >>> limit = RateLimit(1, 2, clock=lambda: 0.0)
+    >>> [limit.allows() for _ in range(3)]
+    [True, True, False]
+    """
+
+    def __init__(
+        self, per_second: float, at_once: float, clock: Callable[[], float] = monotonic
+    ) -> None:
+        self._per_second, self._at_once, self._clock = per_second, at_once, clock
+        self._left, self._last = at_once, clock()
+        self._lock = threading.Lock()
+
+    def allows(self) -> bool:
+        """Whether one more request is allowed; counts it if so."""
+        with self._lock:
+            now = self._clock()
+            passed = (now - self._last) * self._per_second
+            self._left, self._last = min(self._at_once, self._left + passed), now
+            if self._left < 1:
+                return False
+            self._left -= 1
+            return True
 
 
 class ReviewServer(ThreadingHTTPServer):

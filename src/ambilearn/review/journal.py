@@ -14,14 +14,17 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Self
 
 import numpy as np
 
 from ambilearn._utils.text import shorten_repr
 from ambilearn.datasets.errors import InvalidFileError
+from ambilearn.review.actions import MAX_LABEL, is_name
 from ambilearn.review.from_table import format_cell
-from ambilearn.serve.actions import MAX_LABEL, is_name
+
+if TYPE_CHECKING:
+    from ambilearn.tables.read import CandidateTable
 
 _FORMAT = "ambilearn review journal"
 _VERSION = 2
@@ -55,6 +58,13 @@ class ReviewedRows:
 
     def __init__(self, texts: list[str], columns: Mapping[str, Sequence[Any]]) -> None:
         self.texts, self._columns = texts, columns
+
+    @classmethod
+    def of_table(cls, table: "CandidateTable") -> Self:
+        """The rows of a table. True labels may be added to it during the review."""
+        hidden = {*table.candidate_columns, table.description.truth}
+        columns = [column for column in table.frame.columns if column not in hidden]
+        return cls(table.texts, {str(column): table.frame[column] for column in columns})
 
     def describe(self, n_rows: int | None = None) -> dict[str, Any]:
         """Number of rows, and a digest of each column of the first ``n_rows``."""
@@ -351,7 +361,7 @@ def _read(
     if rows is not None and (change := rows.find_change(header["about"])):
         raise InvalidFileError(
             f"{path} belongs to other rows: {change}. Restore the table, choose another --journal, "
-            f"or save the answers: ambilearn review {path} --corrections-out FILE"
+            f"or save the answers: ambilearn review {path} --checked-out FILE"
         )
     entries: list[dict[str, Any]] = []
     ids: set[str] = set()

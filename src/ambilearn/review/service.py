@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ambilearn.doubt import Doubt
-from ambilearn.review.embedding import ImageCache, ImageContent
+from ambilearn.candidates import CandidateSets
+from ambilearn.review.actions import Action, Answer, InvalidActionError, Part, Skip, Undo
+from ambilearn.review.images import ImageCache, ImageContent
+from ambilearn.review.journal import Journal, replay
 from ambilearn.review.page import encode_page
+from ambilearn.review.process import SessionProcess
 from ambilearn.review.record import Review
-from ambilearn.review.session import ReviewSession
-from ambilearn.serve.actions import Action, Answer, InvalidActionError, Part, Skip, Undo
-from ambilearn.serve.journal import Journal, replay
+from ambilearn.review.session import Answers, Step
 
-HEAD = 200  # rows at the front of the order, in which random rows are mixed
 _GONE = 30.0  # seconds without a request after which a tab counts as closed
 _WAIT = 15.0  # seconds that a request for news waits
 _HISTORY = 100  # steps that a page can undo after it was loaded anew
@@ -36,18 +36,18 @@ class OtherTabError(Exception):
 
 
 class ReviewService:
-    """A review that is served: keeps journal and session in step.
+    """A review that is served: each action goes to the journal, and then to the session.
 
     Parameters
     ----------
     review : Review
         What the page shows.
-    session : ReviewSession
-        What learns.
     journal : Journal
-        Where answers are kept. Its entries are part of the session already.
+        Where answers are kept.
     parse_label : callable
         Label of a text that the page sends; raises ValueError for one that cannot be a label.
+    labels : dict of int to label, optional
+        Rows that were settled before the review.
     images : sequence of Path, default=()
         Images by number, without symbolic links.
     outputs : sequence of str, default=()
@@ -59,33 +59,53 @@ class ReviewService:
     def __init__(
         self,
         review: Review,
-        session: ReviewSession,
         journal: Journal,
         parse_label: Callable[[str], Any],
         *,
+        labels: Mapping[int, Any] | None = None,
         images: Sequence[Path] = (),
         outputs: Sequence[str] = (),
         clock: Callable[[], float] = monotonic,
     ) -> None:
-        self._review, self._session, self._journal = review, session, journal
+        self._review, self._journal = review, journal
         self._parse_label, self._images, self._clock = parse_label, images, clock
         self.page = encode_page(review, served=True, outputs=outputs)
         self.ended = threading.Event()
         self._writing = threading.Lock()
         self._parts: tuple[str, int, dict[int, str | None]] = "", 0, {}
         self._ids = {str(entry["id"]) for entry in journal.entries}
-        self._steps: list[str] = [step["id"] for step in replay(journal.entries).steps]
+        known = replay(journal.entries)
+        self.skipped = tuple(known.skipped)
+        self._steps = [str(step["id"]) for step in known.steps]
+        self.answers = Answers(
+            labels or {},
+            [
+                Step({}, self._parse(step["labels"]), step["random"], self._parse(step["found"]))
+                for step in known.steps
+            ],
+        )
+        self._given = dict(labels or {})
+        self._n_sent = 0
         self._tab: str | None = None
         self._seen = 0.0
         self._turn = 0  # how often another tab took over
         self._random: set[int] = set()  # rows that the page marks as drawn at random
         self._released: set[int] = set()  # random rows that are in the journal as released
-        self._pairs = _pairs_of_page(review, session)
-        places = {label: j for j, label in enumerate(review.classes)}
-        self._class_of_label = {
-            label: places.get(str(label), -1) for label in session.sets.classes.tolist()
-        }
+        self._places = {label: j for j, label in enumerate(review.classes)}
         self._read_images = ImageCache()
+
+    def session_options(self) -> dict[str, Any]:
+        """Options of the session, with all answers of the journal."""
+        return {"labels": self._given, "steps": self.answers.steps}
+
+    def connect(self, process: SessionProcess) -> None:
+        """Serve the state of a session that has started."""
+        self._process, self._changed = process, process.changed
+        self._pairs = _pairs_of_page(self._review, process.shown)
+        classes = process.shown.classes.tolist()
+        self._class_places = np.array(
+            [*(self._places.get(str(label), -1) for label in classes), -1], dtype="<i4"
+        )
 
     # --- requests -------------------------------------------------------------------------------
 
@@ -94,23 +114,29 @@ class ReviewService:
 
         With ``full``, all decisions are returned, too.
         """
-        session = self._session
-        with session.changed:
+        with self._changed:
             self._greet(tab)
-            session.changed.wait_for(
+            self._changed.wait_for(
                 lambda: self._token() != since or self.ended.is_set(), timeout=_WAIT
             )
             token = self._token()
-        state: dict[str, Any] = {"token": token, "writer": tab == self._tab, **self._report()}
-        if since.split("-")[0] != token.split("-")[0]:
-            state |= self._view()
-        if full or not since:
-            with session.changed:
+            state: dict[str, Any] = {"token": token, "writer": tab == self._tab, **self._report()}
+            view = self._process.view
+            if full or not since:
                 state["labels"] = [
-                    [row, str(label), str(session.found.get(row, label))]
-                    for row, label in session.labels_.items()
+                    [row, str(label), str(self.answers.found.get(row, label))]
+                    for row, label in self.answers.labels.items()
                 ]
                 state["steps"] = self._undoable()
+        if since.split("-")[0] != token.split("-")[0]:
+            self._random = set(view.drawn)
+            suggested, classes = view.suggestions
+            state |= {
+                "order": _encode(view.order),
+                "confidences": _encode(view.confidences[self._pairs]),
+                "suggestions": [_encode(suggested), _encode(self._class_places[classes])],
+                "drawn": sorted(view.drawn),
+            }
         return state
 
     def act(self, tab: str, action: Action) -> dict[str, Any]:
@@ -122,7 +148,7 @@ class ReviewService:
         with self._writing:
             if action.id in self._ids:  # sent again after a lost reply
                 return {"n": len(self._journal.entries)}
-            with self._session.changed:
+            with self._changed:
                 self._greet(tab)
                 if tab != self._tab:
                     raise OtherTabError
@@ -152,24 +178,24 @@ class ReviewService:
 
     def take_over(self, tab: str) -> None:
         """Make a tab the one that is in use."""
-        with self._session.changed:
+        with self._changed:
             self._tab, self._seen = tab, self._clock()
             self._turn += 1
-            self._session.changed.notify_all()
+            self._changed.notify_all()
 
     def leave(self, tab: str) -> None:
         """A tab was closed or loaded anew."""
-        with self._session.changed:
+        with self._changed:
             if tab == self._tab:
                 self._tab = None
                 self._turn += 1
-                self._session.changed.notify_all()
+                self._changed.notify_all()
 
     def end(self) -> None:
         """End the review."""
-        with self._session.changed:
+        with self._changed:
             self.ended.set()
-            self._session.changed.notify_all()
+            self._changed.notify_all()
 
     def image(self, number: int) -> ImageContent | None:
         """An image of the table, None if it cannot be shown."""
@@ -194,26 +220,29 @@ class ReviewService:
             self._check_row(row)
             labels[row] = None if text is None else self._label(text)
         is_random = len(labels) == 1 and next(iter(labels)) in self._random
-        found = self._session.labels_by_method(labels)
+        now = self._process.view.labels
+        found = {row: now[row : row + 1].tolist()[0] for row in labels}
         entry = {"labels": _texts(labels), "found": _texts(found), "random": is_random}
         entry["candidates"] = {str(row): self._review.rows[row].raw for row in labels}
         self._write(action, "answer", **entry)
-        with self._session.changed:  # a state has both or none
+        with self._changed:  # a state has both or none
             self._steps.append(action.id)
-            self._session.settle_rows(labels, random=is_random)
+            self.answers.record(labels, found, random=is_random)
+        self._process.settle(labels, found, random=is_random)
 
     def _undo(self, action: Undo) -> None:
         if not self._steps or self._steps[-1] != action.of:
             raise InvalidActionError("Only the last answer can be undone.")
         self._write(action, "undo")
-        with self._session.changed:
+        with self._changed:
             self._steps.pop()
-            self._session.undo()
+            self.answers.undo()
+        self._process.undo()
 
     def _skip(self, action: Skip) -> None:
         self._check_row(action.row)
         self._write(action, "skip", row=action.row)
-        self._session.skip(action.row)
+        self._process.skip(action.row)
 
     def _write(self, action: Action, kind: str, **entry: Any) -> None:
         """Write an entry, with the random rows that the order has reached since the last one.
@@ -221,20 +250,23 @@ class ReviewService:
         Otherwise these rows, which are harder than most, would be random rows again after a
         restart, and the estimate would be too low.
         """
-        released = self._session.released_rows() - self._released
+        released = self._process.progress.released - self._released
         if released:
             entry["released"] = sorted(released)
         self._journal.append({"id": action.id, "kind": kind, **entry})
         self._ids.add(action.id)
         self._released |= released
+        with self._changed:
+            self._n_sent += 1
+            self._changed.notify_all()
 
     def _check_row(self, row: int) -> None:
-        if not 0 <= row < self._session.n_rows:
+        if not 0 <= row < len(self._review.rows):
             raise InvalidActionError(f"There is no row {row}.")
 
     def _label(self, text: str) -> Any:
         try:
-            return self._session.check_label(self._parse_label(text))
+            return self._parse_label(text)
         except ValueError as error:
             raise InvalidActionError(" ".join(str(error).split())) from error
 
@@ -250,73 +282,43 @@ class ReviewService:
             self._seen = now
 
     def _token(self) -> str:
-        session = self._session
-        parts = session.version_, len(self._journal.entries), self._turn, int(session.is_fitting)
+        process = self._process
+        parts = process.version, len(self._journal.entries), self._turn, process.revision
         return "-".join(map(str, parts))
 
     def _report(self) -> dict[str, Any]:
         """Progress in numbers and words."""
-        session = self._session
-        share = session.estimate()
-        _, others = session.count_changes()
-        with session.changed:
-            n_random = len(session.random_rows_)
+        now = self._process.progress
         return {
-            "settled": len(session.labels_),
-            "others": others,
-            "random": n_random,
-            "share": None if share is None else [share.share, share.low, share.high],
-            "sentence": session.changes_little(),
-            "fitting": session.is_fitting,
-            "unlearned": session.n_unlearned,
-            "updated": session.has_update,
-            "problem": session.problem,
+            "settled": len(self.answers.labels),
+            "others": now.n_changed,
+            "random": now.n_random,
+            "share": now.share,
+            "sentence": now.hint,
+            "fitting": now.is_fitting,
+            "unlearned": now.n_unlearned + self._n_sent - now.n_actions,
+            "updated": now.has_update,
+            "problem": now.problem,
             "notice": self._journal.notice,
             "ended": self.ended.is_set(),
         }
 
-    def _view(self) -> dict[str, Any]:
-        """Order, confidences and suggestions, as numbers in text.
-
-        Confidences are 16-bit integers, and only rows with a suggestion have one: with each answer
-        all rows are sent.
-        """
-        session, standing = self._session, self._session.standing_
-        rows, drawn = session.next_and_random(HEAD)
-        skipped = self._random & session.skipped_rows()
-        self._random = {*drawn, *session.random_rows_, *skipped}
-        head = np.array(rows, dtype=np.intp)
-        is_later = np.ones(session.n_rows, dtype=bool)
-        is_later[head] = False
-        rest = standing.order[is_later[standing.order]]
-        confidences = np.append(standing.confidences, 0.0)[self._pairs]
+    def _parse(self, texts: Mapping[int, str | None]) -> dict[int, Any]:
         return {
-            "order": _encode(np.concatenate([head, rest]).astype("<i4")),
-            "confidences": _encode(np.rint(65535 * confidences).astype("<u2")),
-            "suggestions": [*map(_encode, self._suggested_classes(standing.doubt))],
-            "drawn": sorted(self._random),
+            row: None if text is None else self._parse_label(text) for row, text in texts.items()
         }
-
-    def _suggested_classes(self, doubt: Doubt | None) -> NDArray[np.int32]:
-        """Rows with a suggestion, and the class of each."""
-        if doubt is None:
-            return np.empty((2, 0), dtype="<i4")
-        rows = np.flatnonzero(doubt.score > 0)
-        classes = [self._class_of_label.get(label, -1) for label in doubt.suggestion[rows].tolist()]
-        return np.array([rows, classes], dtype="<i4")
 
     def _undoable(self) -> list[Any]:
         """The last steps: their names, and the rows with their labels before."""
-        steps = zip(self._steps[-_HISTORY:], self._session.steps[-_HISTORY:], strict=True)
+        steps = zip(self._steps[-_HISTORY:], self.answers.steps[-_HISTORY:], strict=True)
         return [
             [name, [[int(row), text] for row, text in _texts(step.before).items()]]
             for name, step in steps
         ]
 
 
-def _pairs_of_page(review: Review, session: ReviewSession) -> NDArray[np.intp]:
+def _pairs_of_page(review: Review, sets: CandidateSets) -> NDArray[np.intp]:
     """For each candidate on the page, its pair in the session; one past the last if none."""
-    sets = session.sets
     texts = [str(label) for label in sets.classes.tolist()]
     labels, starts = sets.labels.tolist(), sets.indptr.tolist()
     pairs = []

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from ambilearn.datasets.errors import InvalidFileError
-from ambilearn.serve import journal as journal_module
-from ambilearn.serve.from_table import label_parser
-from ambilearn.serve.journal import Journal, JournalInUseError, ReviewedRows, read_answers, replay
+from ambilearn.review import journal as journal_module
+from ambilearn.review.actions import label_parser
+from ambilearn.review.journal import Journal, JournalInUseError, ReviewedRows, read_answers, replay
 
 TEXTS = ["anna|bob", "bob", "anna|bob"]
 ROWS = ReviewedRows(TEXTS, {"town": ["Rome", "Oslo", "Rome"], "size": np.array([1, 2, 3])})

@@ -1,7 +1,13 @@
 """What a page sends: checked, and bounded in size."""
 
 import re
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
+
+import numpy as np
+
+from ambilearn._utils.label_text import normalize_label
+from ambilearn.tables.corrections import parse_new_label
 
 _NAME = re.compile(r"[\w-]{1,64}")
 MAX_LABEL = 100_000  # characters
@@ -95,3 +101,28 @@ def _parse_labels(pairs: Any) -> dict[int, str | None]:
 
 def _is_row(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
+
+
+def label_parser(classes: Iterable[Any], sep: str = "|") -> Callable[[str], Any]:
+    """Function that returns the label of a text, and raises ValueError for one that cannot be it.
+
+    ``classes`` are the labels of the table, and ``sep`` separates the labels of a cell.
+    """
+    labels = np.asarray(classes)
+    known = {str(label): label for label in labels.tolist()}
+
+    def parse(text: str) -> Any:
+        text = normalize_label(text)
+        if text in known:
+            return known[text]
+        if not text or sep in text:
+            raise ValueError(f"A label must not be empty or contain {sep!r}.")
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            message = "The label has a character that cannot be written to a file."
+            raise ValueError(message) from None
+        known[text] = parse_new_label("The answer", text, labels)
+        return known[text]
+
+    return parse

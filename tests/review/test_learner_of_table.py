@@ -9,15 +9,12 @@ import pytest
 from annotators import item_names, make_crowd
 
 from ambilearn.review import ReviewSession
+from ambilearn.review.actions import label_parser
+from ambilearn.review.from_table import make_page
 from ambilearn.review.images import ServedImages
-from ambilearn.serve.from_table import (
-    continue_session,
-    label_parser,
-    make_learner,
-    make_page,
-)
-from ambilearn.serve.journal import replay
-from ambilearn.serve.service import _pairs_of_page
+from ambilearn.review.journal import replay
+from ambilearn.review.learner import make_learner
+from ambilearn.review.service import _pairs_of_page
 from ambilearn.tables import clean_table, judge_table, read_candidate_table
 from ambilearn.tables.corrections import Corrections
 from ambilearn.tables.ranking import choose_candidates
@@ -51,8 +48,7 @@ def test_labels_are_read_as_corrections_are():
 def test_parameters_are_chosen_once(table):
     learner = make_learner(table, "plknn", {}, tune=True)
     assert learner.n_rows == 12
-    with continue_session(learner, [], {0: "zoe"}, label_parser(["anna", "bob"])) as session:
-        assert session.transduction_[0] == "zoe"
+    assert ReviewSession(learner, labels={0: "zoe"}).transduction_[0] == "zoe"
 
 
 def test_random_rows_that_the_order_had_reached_are_reviewed():
@@ -97,22 +93,22 @@ def test_a_review_of_answers_begins_with_the_result_of_clean(judged):
     page = make_page(judged, "PL-KNN", None, ServedImages(".", "."))
     assert page.calibrated
     session = ReviewSession(make_learner(judged, "plknn", {}))
-    choices = session.standing_.choices
+    choices = session.results_.choices
     assert choices.labels.tolist() == cleaned.choices.labels.tolist()
     np.testing.assert_allclose(choices.scores, cleaned.choices.scores)
-    pairs = np.append(session.standing_.confidences, 0.0)[_pairs_of_page(page, session)]
+    pairs = np.append(session.results_.confidences, 0.0)[_pairs_of_page(page, session.sets)]
     shown = [confidence for row in page.rows for _, confidence in row.ranked()]
     np.testing.assert_allclose(pairs, shown)
     session.settle(0, "zoe")
     session.update()
-    sums = np.add.reduceat(session.standing_.confidences, session.sets.indptr[:-1])
+    sums = np.add.reduceat(session.results_.confidences, session.sets.indptr[:-1])
     assert (sums[1:] < 1 - 1e-9).any()  # labels that nobody chose keep their share
     session.learn()
     corrected = replace(judged, candidates=judged.given, corrections=Corrections({0: "zoe"}))
     again = judge_table(corrected, "plknn").table
     kept = again.score_candidates(None)
     np.testing.assert_allclose(
-        session.standing_.choices.scores[1:],
+        session.results_.choices.scores[1:],
         choose_candidates(again.candidates, kept).scores[1:],
     )
 
@@ -121,14 +117,13 @@ def test_annotators_are_judged_anew_in_every_fit(judged):
     learner = make_learner(judged, "plknn", {})
     given = judged.given.to_sets()
     assert all(a <= b for a, b in zip(given, learner.shown.to_sets(), strict=True))
-    with continue_session(learner, [], {}, str) as session:
-        before = session.score_.copy()
-        session.settle(0, "zoe")
-        session.learn()
-        assert session.transduction_[0] == "zoe"
-        assert len(before) == len(session.score_)
-        page = make_page(judged, "PL-KNN", None, ServedImages(".", "."))
-        assert len(page.rows) == 40
+    session = ReviewSession(learner)
+    before = session.score_.copy()
+    session.settle(0, "zoe")
+    session.learn()
+    assert session.transduction_[0] == "zoe"
+    assert len(before) == len(session.score_)
+    assert len(make_page(judged, "PL-KNN", None, ServedImages(".", ".")).rows) == 40
 
 
 def test_answers_are_for_the_rows_that_were_read(table):

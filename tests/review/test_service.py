@@ -8,8 +8,9 @@ import time
 import numpy as np
 import pytest
 
-from ambilearn.serve.actions import Answer, InvalidActionError, Part, Skip, Undo
-from ambilearn.serve.service import MissingPartsError, OtherTabError
+from ambilearn.review import ReviewSession
+from ambilearn.review.actions import Answer, InvalidActionError, Part, Skip, Undo
+from ambilearn.review.service import MissingPartsError, OtherTabError
 
 
 def numbers(text, kind):
@@ -26,7 +27,7 @@ def test_an_answer_is_in_the_journal_before_it_is_confirmed(served):
     assert reply == {"n": 1}
     last = json.loads(served.journal.path.read_bytes().splitlines()[-1])
     assert (last["n"], last["id"], last["labels"]) == (1, "x1", {"3": "anna"})
-    assert served.session.labels_ == {3: "anna"}
+    assert served.service.answers.labels == {3: "anna"}
 
 
 def test_an_answer_that_is_sent_twice_counts_once(served):
@@ -35,7 +36,7 @@ def test_an_answer_that_is_sent_twice_counts_once(served):
     served.service.act("a", Undo("x2", "x1"))
     served.service.act("a", Undo("x2", "x1"))
     served.service.act("a", Answer("x1", {3: "anna"}))  # a late copy
-    assert served.session.labels_ == {}
+    assert served.service.answers.labels == {}
     assert len(served.journal.entries) == 2
 
 
@@ -45,7 +46,7 @@ def test_only_the_last_answer_is_undone(served):
     with pytest.raises(InvalidActionError, match="last answer"):
         served.service.act("a", Undo("x3", "x1"))
     served.service.act("a", Undo("x3", "x2"))
-    assert served.session.labels_ == {3: "anna"}
+    assert served.service.answers.labels == {3: "anna"}
 
 
 def test_wrong_answers_change_nothing(served):
@@ -61,7 +62,7 @@ def test_wrong_answers_change_nothing(served):
         with pytest.raises(InvalidActionError):
             served.service.act("a", action)
     assert served.journal.entries == []
-    assert served.session.labels_ == {}
+    assert served.service.answers.labels == {}
     with pytest.raises(InvalidActionError, match="a character that cannot be written to a file"):
         served.service.act("a", Answer("x", {3: "half \ud800 character"}))
 
@@ -74,16 +75,18 @@ def test_a_full_disk_changes_nothing(served, monkeypatch):
         patch.setattr(served.journal, "append", fail)
         with pytest.raises(OSError, match="No space"):
             served.service.act("a", Answer("x1", {3: "anna"}))
-    assert served.session.labels_ == {}
+    assert served.service.answers.labels == {}
     served.service.act("a", Answer("x1", {3: "anna"}))
-    assert served.session.labels_ == {3: "anna"}
+    assert served.service.answers.labels == {3: "anna"}
 
 
 def test_the_state_has_the_order_and_the_confidences_of_the_session(served):
+    served.wait()
     state = served.service.state("a")
     order = numbers(state["order"], "<i4")
     assert sorted(order) == list(range(30))
-    rows, drawn = served.session.next_and_random(30)
+    same = ReviewSession(served.learner, random_share=0.2)
+    rows, drawn = same.next_and_random(30)
     assert order.tolist() == rows
     assert set(drawn) <= set(state["drawn"])
     confidences = numbers(state["confidences"], "<u2") / 65535
@@ -92,7 +95,7 @@ def test_the_state_has_the_order_and_the_confidences_of_the_session(served):
     np.testing.assert_allclose(sums, 1, atol=1e-4)
     doubtful, classes = (numbers(part, "<i4") for part in state["suggestions"])
     names = {row: served.review.classes[j] for row, j in zip(doubtful, classes, strict=True)}
-    suggestion = served.session.suggestion_
+    suggestion = same.suggestion_
     assert names == {row: suggestion[row] for row in range(30) if suggestion[row] is not None}
     assert state["labels"] == [] == state["steps"]
     assert state["updated"]
@@ -124,6 +127,7 @@ def test_only_rows_that_the_page_marks_are_random_in_the_journal(served):
     others = [row for row in range(30) if row not in before][:5]
     for row in others:
         served.service.act("a", Answer(f"x{row}", {row: "anna"}))
+    served.wait()
     now = served.service.state("a")["drawn"]
     assert len(now) == 5  # every fifth of 25 rows
     for row in before:
@@ -134,6 +138,7 @@ def test_only_rows_that_the_page_marks_are_random_in_the_journal(served):
 def test_a_random_row_stays_random_when_it_is_skipped(served):
     drawn = served.service.state("a")["drawn"][0]
     served.service.act("a", Skip("x1", drawn))
+    served.wait()
     assert drawn in served.service.state("a")["drawn"]
     served.service.act("a", Answer("x2", {drawn: "anna"}))
     assert served.journal.entries[-1]["random"]
@@ -144,16 +149,18 @@ def test_a_random_row_that_the_order_has_reached_stays_reviewed_after_a_restart(
     drawn = first.service.state("a")["drawn"][-2:]
     for i, row in enumerate(drawn):
         first.service.act("a", Answer(f"x{i}", {row: "anna"}))
-    assert set(first.session.random_rows_) == set(drawn)
-    first.session.refit()  # releases them
-    first.service.act("a", Answer("x3", {drawn[0]: "bob"}))  # a random row once more
+    first.wait(lambda now: now.n_random == 2)
+    others = [row for row in range(30) if row not in drawn]
+    first.service.act("a", Answer("x2", dict.fromkeys(others, "anna")))  # the order reaches them
+    first.wait(lambda now: now.released == set(drawn))
+    first.service.act("a", Answer("x3", {drawn[0]: "bob"}))
     assert first.journal.entries[-1]["released"] == sorted(drawn)
-    first.service.act("a", Skip("x4", 1))
+    first.service.act("a", Undo("x4", "x3"))
     assert "released" not in first.journal.entries[-1]
     first.close()
     again = make_served(random_share=0.2)
-    assert again.session.random_rows_ == [drawn[0]]
-    assert again.session.released_rows() == set()
+    again.wait()
+    assert again.session.progress.n_random == 0
 
 
 def test_a_second_tab_is_rejected_until_it_takes_over_or_the_first_is_closed(served):
@@ -195,24 +202,15 @@ def test_started_again_it_continues(make_served):
     first.service.act("a", Undo("x5", "x4"))
     first.close()
     again = make_served(random_share=0.2)
-    assert again.session.labels_ == {3: "cleo", 4: "bob", 5: "zoe"}
-    assert again.session.next_rows(30)[-1] == 7
+    assert again.service.answers.labels == {3: "cleo", 4: "bob", 5: "zoe"}
     state = again.service.state("a")
+    assert numbers(state["order"], "<i4").tolist().index(7) == 26  # the last that is not settled
     assert [name for name, _ in state["steps"]] == ["x1", "x3"]
     found = {row: label for row, _, label in state["labels"]}
-    assert found[3] == first.session.found[3]
+    assert found[3] == first.service.answers.found[3]
     assert again.service.act("a", Answer("x3", {4: "anna"})) == {"n": 5}  # known
     again.service.act("a", Undo("x6", "x3"))
-    assert again.session.labels_ == {3: "cleo"}
-
-
-def test_a_label_that_cannot_be_one_is_rejected_before_it_is_written(served, monkeypatch):
-    monkeypatch.setattr(served.service, "_parse_label", {"one": 1, "none": float("nan")}.get)
-    for text in ("one", "none"):  # other labels are text
-        with pytest.raises(InvalidActionError):
-            served.service.act("a", Answer(text, {3: text}))
-    assert served.journal.entries == []
-    assert served.service.state("a", full=True)["labels"] == []
+    assert again.service.answers.labels == {3: "cleo"}
 
 
 def test_a_large_answer_comes_in_parts(served):
@@ -226,15 +224,15 @@ def test_a_large_answer_comes_in_parts(served):
         served.service.act("a", Answer("x1", {3: "anna"}, 1))
     assert served.journal.entries == []
     assert served.service.act("a", Answer("x1", {3: "anna"}, 2)) == {"n": 1}
-    assert served.session.labels_ == {3: "anna", 4: "bob", 5: "bob"}
+    assert served.service.answers.labels == {3: "anna", 4: "bob", 5: "bob"}
     assert served.service.act("a", Answer("x1", {3: "anna"}, 2)) == {"n": 1}  # sent again
     served.service.act("a", Undo("x2", "x1"))
-    assert served.session.labels_ == {}
+    assert served.service.answers.labels == {}
 
 
 def test_a_state_never_has_half_of_an_answer(served, monkeypatch):
     """The full state was read between the name of an answer and its labels."""
-    settle, found = served.session.settle_rows, []
+    record, found = served.service.answers.record, []
 
     def slow(*arguments, **options):
         thread = threading.Thread(
@@ -242,9 +240,9 @@ def test_a_state_never_has_half_of_an_answer(served, monkeypatch):
         )
         thread.start()
         thread.join(0.2)  # it waits for the answer
-        settle(*arguments, **options)
+        record(*arguments, **options)
 
-    monkeypatch.setattr(served.session, "settle_rows", slow)
+    monkeypatch.setattr(served.service.answers, "record", slow)
     served.service.act("a", Answer("x1", {3: "anna"}))
     for _ in range(600):
         if found:

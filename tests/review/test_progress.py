@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ambilearn.review.fit_history import FitHistory
+from ambilearn.review.progress import FitHistory
 
 FIRST = np.array(["a"] * 100)
 ANSWERS = [{row: "a"} for row in range(40)]

@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from PIL import Image
 
-from ambilearn.review import embedding
-from ambilearn.review.embedding import MAX_EMBEDDED_SIDE, ImageCache, Problem, embed_image
+from ambilearn.review import images as embedding
+from ambilearn.review.images import MAX_EMBEDDED_SIDE, ImageCache, Problem, embed_image
 
 
 def embedded(path):

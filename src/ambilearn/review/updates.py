@@ -1,6 +1,6 @@
-"""What is known of every row between two answers: labels, confidences, doubt, and the order."""
+"""Results of a review for every row, and how an answer changes them before the next fit."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ _AT_ONCE = 2**22  # targets whose influence is computed at once
 
 
 @dataclass(frozen=True, eq=False)
-class Standing:
+class Results:
     """Labels, confidences, doubt and order of all rows.
 
     Attributes
@@ -45,7 +45,7 @@ class Standing:
 
 
 class Updater:
-    r"""Fits of a learner, and the closed-form update of the last one by the answers since then.
+    r"""Closed-form update of the last fit of a learner by the answers since then.
 
     A settled row *r* changes its targets by :math:`\delta_r`, one for its label minus its
     confidences. The leave-one-out outputs of ridge regression at the other rows then change by
@@ -59,39 +59,21 @@ class Updater:
     Parameters
     ----------
     learner : Learner
-        Fits the method, and provides the influence of a row on the others.
-    start : Learned, optional
-        Result of an earlier fit, to begin with.
+        Provides the influence of a row on the others.
     """
 
-    def __init__(self, learner: Learner, start: Learned | None = None) -> None:
-        self.shown = self._sets = sets = learner.shown
+    def __init__(self, learner: Learner) -> None:
+        self._sets = sets = learner.shown
         self._support: Any = HOST.support(sets)
-        self.learner, self._learned = learner, start
+        self.learner = learner
         self._rows = pair_rows(sets)
         self._place = {label: j for j, label in enumerate(sets.classes.tolist())}
         self._fit: NDArray[np.float64] | None = None  # what the change is based on
         self._answers: dict[int, Any] = {}  # that the change accounts for; None if undone
         self._sum = _Change(0, 0)
 
-    @property
-    def has_update(self) -> bool:
-        """Whether answers change the outputs of other rows before the next fit."""
-        return self.learner.has_update
-
-    def learn(self, labels: Labels) -> Iterator[None]:
-        """Fit to the sets with these settled rows; updates are based on the fit from then on.
-
-        Yields after each result of :meth:`Learner.learn`.
-        """
-        for learned in self.learner.learn(labels):
-            self._learned = learned
-            yield
-
-    def update(self, labels: Labels, last: Collection[int] = ()) -> Standing:
-        """State of all rows after the answers; the rows ``last`` are last in the order."""
-        learned = self._learned
-        assert learned is not None
+    def update(self, learned: Learned, labels: Labels, last: Collection[int] = ()) -> Results:
+        """Results after the answers since a fit; the rows ``last`` are last in the order."""
         p = self._on_given_pairs(learned, labels)
         doubt = learned.doubt
         changed = [r for r in {*labels, *learned.labels} if labels.get(r) != learned.labels.get(r)]
@@ -107,7 +89,7 @@ class Updater:
             p[pairs] = self._sets.labels[pairs] == self._place.get(label, -1)
         choices = choose_candidates(self._sets, p, judged=learned.judged)
         order = review_order(choices, doubt, [*labels, *last])
-        return Standing(p, choices, doubt, order, len(changed))
+        return Results(p, choices, doubt, order, len(changed))
 
     def _totals(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
         """Sum of the confidences of a row, for every pair; with annotators it may be below one."""
@@ -141,7 +123,7 @@ class Updater:
         if self._fit is not learned.confidences or not self._answers.items() <= answers.items():
             self._fit, self._answers = learned.confidences, {}
             self._sum = _Change(len(self._sets), len(self._place))
-        if not rows or not self.has_update:
+        if not rows or not self.learner.has_update:
             return None
         new = [row for row in rows if row not in self._answers]
         n_rows = max(1, _AT_ONCE // len(self._place))

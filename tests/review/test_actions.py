@@ -2,7 +2,7 @@
 
 import pytest
 
-from ambilearn.serve.actions import Answer, InvalidActionError, Skip, Undo, parse_action
+from ambilearn.review.actions import Answer, InvalidActionError, Skip, Undo, parse_action
 
 
 def test_actions_are_read():
