@@ -175,7 +175,7 @@ SAYS = {
         "The review page needs jinja2: pip install 'ambilearn[cli]'",
     ),
     "images": (
-        "from pathlib import Path; from ambilearn.review.embedding import embed_image\n"
+        "from pathlib import Path; from ambilearn.review.images import embed_image\n"
         "embed_image(Path('people.png'))",
         "A review page with images needs PIL: pip install 'ambilearn[cli]'",
     ),

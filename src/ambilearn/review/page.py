@@ -55,7 +55,7 @@ def render_review(review: Review, *, served: bool = False, outputs: Sequence[str
     review : Review
         What to show.
     served : bool, default=False
-        Whether the page is for :mod:`ambilearn.serve`, to which it posts the answers.
+        Whether the page is for the review server, to which it posts the answers.
     outputs : sequence of str, default=()
         Names of the files that the server writes at the end.
 
