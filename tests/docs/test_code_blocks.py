@@ -20,6 +20,7 @@ CONFIDENCE = ROOT / "docs" / "guide" / "confidences.md"
 REVIEW = ROOT / "docs" / "guide" / "review.md"
 TABLE_FILES = ROOT / "docs" / "guide" / "table-files.md"
 GPU = ROOT / "docs" / "gpu.md"
+PROPOSED = ROOT / "docs" / "guide" / "proposed-labels.md"
 DEEP_PAGES = {"images", "image-tables"}
 
 
@@ -88,6 +89,12 @@ def test_commands_of_an_audit_run(clone):
     lines = "\n".join(["row,candidates,label", *checked])
     Path("cleaned-audit.csv").write_text(lines, encoding="utf-8")
     run_commands([use])
+
+
+@pytest.mark.slow
+def test_proposed_labels_are_cleaned_and_audited(clone):
+    exec(blocks(PROPOSED, "python")[0], {"__name__": "page"})
+    run_commands(commands(PROPOSED))
 
 
 @pytest.mark.slow

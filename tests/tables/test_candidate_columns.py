@@ -175,7 +175,7 @@ def test_a_warning_where_another_sign_separates_labels():
 @pytest.mark.parametrize(
     ("cell", "message"),
     [
-        ({"a": 1}, r"Row 1 has \{'a': 1\} as a label"),
+        ([{"a": 1}], r"Row 1 has \{'a': 1\} as a label"),
         ([["a"]], r"Row 1 has \['a'\] as a label"),
         (["a", None], r"Row 1 has a missing label"),
         ([], r"Row 1 has no candidate"),
@@ -199,7 +199,7 @@ def test_categories_of_parquet_are_text(tmp_path):
 
 def test_messages_show_the_beginning_of_a_long_cell_only():
     with pytest.raises(InvalidFileError, match=r"Row 1 has \{'vector': \[0, 1, 2.*…") as caught:
-        column(["a"], {"vector": list(range(512))})
+        column(["a"], [{"vector": list(range(512))}])
     assert len(str(caught.value)) < 250
 
 
@@ -314,3 +314,43 @@ def test_a_label_with_half_a_character_is_reported_with_its_row():
     frame = pd.DataFrame({"x": [1, 2, 3], "names": [["a"], ["a", "caf\ud800"], ["a"]]})
     with pytest.raises(InvalidFileError, match=r"row 1: the label 'caf\\ud800' has an invalid"):
         parse_candidates("t", frame, ["names"])
+
+
+def test_weights_of_a_json_file(tmp_path):
+    rows = [
+        {"x": 1, "names": {"cat ": 0.75, "dog": 0.25}},
+        {"x": 2, "names": {"dog": 1}},
+        {"x": 3, "names": ["cat", "dog"]},
+        {"x": 4, "names": {"cat": 3, "fox": None}},
+    ]
+    (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    table = read_candidate_table(tmp_path / "t.jsonl", candidates="names")
+    assert list(table.candidates) == [
+        {"cat": 0.75, "dog": 0.25},
+        {"dog": 1.0},
+        {"cat": 1.0, "dog": 1.0},
+        {"cat": 3.0},
+    ]
+    assert table.texts == ["cat |dog", "dog", "cat|dog", "cat|fox"]
+
+
+@pytest.mark.parametrize(
+    ("cell", "message"),
+    [
+        ({"cat": -1}, "Row 1"),
+        ({"cat": "much"}, "Row 1"),
+        ({"cat": 1, "cat ": 2}, "Row 1 has the label 'cat' twice"),
+        ({" ": 1}, "Row 1 has a missing label"),
+        ({}, "Row 1 has no candidate label"),
+    ],
+)
+def test_weights_that_are_invalid(cell, message):
+    frame = pd.DataFrame({"x": [1, 2], "names": [{"cat": 1.0, "dog": 1.0}, cell]})
+    with pytest.raises(InvalidFileError, match=message):
+        read_candidate_table(frame, candidates="names")
+
+
+def test_annotators_give_no_weights():
+    frame = pd.DataFrame({"x": [1, 2], "a": ["cat", "dog"], "b": ["cat", {"dog": 1.0}]})
+    with pytest.raises(InvalidFileError, match="Row 1 has weights of labels"):
+        read_candidate_table(frame, candidates=["a", "b"])

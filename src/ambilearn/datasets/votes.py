@@ -1,6 +1,6 @@
 """Convert annotator votes to candidate sets."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from numbers import Integral
 from typing import Any
@@ -183,6 +183,8 @@ def parse_labels(cell: Any, sep: str | None, row: int) -> set[Any]:
         return labels
     if is_missing(cell):  # before arrays: a masked entry is an array
         return set()
+    if isinstance(cell, Mapping):
+        return set(parse_weights(cell, row))
     if isinstance(cell, (list, tuple, set, frozenset, np.ndarray)):
         items = cell.tolist() if isinstance(cell, np.ndarray) else cell
         labels = set()
@@ -196,6 +198,19 @@ def parse_labels(cell: Any, sep: str | None, row: int) -> set[Any]:
         return labels
     label = _check_label(cell, row)
     return set() if label is None else {label}
+
+
+def parse_weights(cell: Mapping[Any, Any], row: int) -> dict[Any, Any]:
+    """Weights by normalized label; a label whose weight is missing is not a candidate."""
+    weights: dict[Any, Any] = {}
+    for key, weight in cell.items():
+        label = _check_label(key, row)
+        if label is None or label in weights:
+            what = "a missing label" if label is None else f"the label {label!r} twice"
+            raise ValueError(f"Row {row} has {what} in {shorten_repr(cell)}: remove it.")
+        if not is_missing(weight):
+            weights[label] = weight
+    return weights
 
 
 def _check_label(value: Any, row: int) -> Any:

@@ -1,6 +1,6 @@
 """Candidate sets from columns: labels as text, as lists, or one column per annotator."""
 
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,7 +20,7 @@ from ambilearn.datasets.no_answer import (
     no_answer_codes,
     whole_number_text,
 )
-from ambilearn.datasets.votes import order_classes, parse_labels
+from ambilearn.datasets.votes import order_classes, parse_labels, parse_weights
 from ambilearn.tables.candidate_checks import (
     LabelPlaces,
     check_label_text,
@@ -111,9 +111,13 @@ def parse_candidates(
             raise ValueError("No row has a label. Fill in the column, or name another one.")
         if len(columns) == 1:
             names = order_classes(set[Any]().union(*(row[0] for row in labels)), None)
-            cells = [ANYTHING if i in empty else row[0] for i, row in enumerate(labels)]
+            cells = [
+                ANYTHING if i in empty else _with_weights(rows[i][0], found[0], i)
+                for i, found in enumerate(labels)
+            ]
             sets = as_candidates(cells, classes=names)
         else:
+            _check_no_weights(rows)
             votes = Votes.from_wide(labels, annotators=columns)
             sets = votes.to_candidates(min_votes=min_votes, fallback=fallback)
     except ValueError as error:
@@ -125,6 +129,21 @@ def parse_candidates(
     answered = np.setdiff1d(np.arange(len(rows)), list(empty))
     warn_of_labels(where, sets[answered], votes, sep, texts=bool(texts), several=several)
     return CandidateColumns(sets, [_join_cells(row, sep) for row in rows], votes, frame)
+
+
+def _with_weights(cell: Any, labels: set[Any], row: int) -> Any:
+    """The labels of a cell, with their weights if it has some."""
+    return parse_weights(cell, row) if isinstance(cell, Mapping) else labels
+
+
+def _check_no_weights(rows: list[tuple[Any, ...]]) -> None:
+    """Raise an error if an annotator gave weights."""
+    for i, row in enumerate(rows):
+        if any(isinstance(cell, Mapping) for cell in row):
+            raise ValueError(
+                f"Row {i} has weights of labels. Weights need one column of candidates; an "
+                "annotator gives a label, or a list of labels."
+            )
 
 
 def _warn_of_empty(where: str, rows: list[int], what: str) -> None:
@@ -272,7 +291,7 @@ def cell_text(cell: Any, sep: str) -> str:
     """The labels of a cell as text: a text unchanged, a list joined by ``sep``."""
     if isinstance(cell, str):
         return cell
-    if isinstance(cell, (list, tuple, set, frozenset)) or hasattr(cell, "tolist"):
+    if isinstance(cell, (list, tuple, set, frozenset, Mapping)) or hasattr(cell, "tolist"):
         return sep.join(map(str, cell))
     return str(cell) if parse_labels(cell, None, 0) else ""
 
