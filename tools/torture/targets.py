@@ -8,6 +8,7 @@ from torture.target import Target
 _MODULES = (
     "estimators",
     "layouts",
+    "fits",
     "tables",
     "pictures",
     "models",
