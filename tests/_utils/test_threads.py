@@ -19,8 +19,10 @@ def four_threads():
     threads._controller.cache_clear()  # another test may have loaded a library since
     if not blas_threads():
         pytest.skip("threadpoolctl does not know the threads of this BLAS")
-    with threadpool_limits(4, user_api="blas"):
-        yield
+    limit = threadpool_limits(4, user_api="blas")
+    threads.release_control()
+    yield
+    limit.restore_original_limits()
 
 
 def test_short_operations_use_one_thread(four_threads):

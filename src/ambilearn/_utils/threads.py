@@ -1,18 +1,19 @@
 """Number of BLAS threads: several for long operations, one for short ones."""
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from functools import cache
 from threading import Lock
+from typing import Any
 
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import OpenBLASController, ThreadpoolController
 
 _MIN_OPERATIONS = 4e9  # operations from which threads pay off: about 0.1 s on one core
 
 # The number is that of the process, so threads that fit at the same time share one limit: the
 # first context sets it, and the last one restores the number.
 _lock = Lock()
-_limit = ExitStack()
+_limit: Any = None
 _n_contexts = 0
 
 
@@ -28,10 +29,11 @@ def threads_for(operations: float) -> Iterator[None]:
     if operations >= _MIN_OPERATIONS:
         yield
         return
-    global _n_contexts
+    global _limit, _n_contexts
     with _lock:
         if not _n_contexts:
-            _limit.enter_context(_controller().limit(limits=1, user_api="blas"))
+            _limit = _controller().limit(limits=1, user_api="blas")
+            release_control()
         _n_contexts += 1
     try:
         yield
@@ -39,7 +41,17 @@ def threads_for(operations: float) -> Iterator[None]:
         with _lock:
             _n_contexts -= 1
             if not _n_contexts:
-                _limit.close()
+                _limit.restore_original_limits()
+                release_control()
+
+
+def release_control() -> None:
+    """Let any thread set the number of BLAS threads, not only the thread that set it last.
+
+    threadpoolctl 3.8 ignores other threads until then.
+    """
+    if hasattr(OpenBLASController, "clear_controlling_thread"):
+        OpenBLASController.clear_controlling_thread()
 
 
 @cache
