@@ -11,6 +11,7 @@ References
    535-547, 2021.
 """
 
+from concurrent.futures import ThreadPoolExecutor
 from numbers import Integral
 from typing import Any, Self
 
@@ -20,11 +21,13 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ambilearn._utils.blocks import row_blocks
+from ambilearn._utils.blocks import IN_CACHE, row_blocks
 from ambilearn._utils.optional import requires_extra
 from ambilearn._utils.sklearn_compat import Interval
+from ambilearn._utils.threads import threads_for
 
 _ROWS_PER_CENTER = 64  # rows per center that k-means uses
+_NUMBERS_PER_ROW = 50  # numbers in memory for each row that is searched, besides its features
 
 
 class ApproximateNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -127,19 +130,15 @@ class ApproximateNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         return single.astype(np.float32)
 
     def _search(self, rows: NDArray[np.float32], k: int) -> sparse.csr_array:
-        self.index_.nprobe = self.n_probes
-        squared = np.empty((len(rows), k), dtype=np.float32)
-        found = np.empty((len(rows), k), dtype=np.int64)
-        for block in row_blocks(len(rows), rows.shape[1] + k):
-            # Sorted by cell: the rows they are compared with are then in the CPU cache.
-            order = np.argsort(self.index_.quantizer.assign(rows[block], 1).ravel(), kind="stable")
-            near, which = self.index_.search(rows[block][order], k)
-            squared[block][order], found[block][order] = near, which
-        missing = found < 0  # fewer than k rows in the searched cells
-        indptr = np.concatenate([[0], np.cumsum(k - missing.sum(axis=1))])
-        distances = np.sqrt(squared[~missing], dtype=np.float64) * self._scale
+        cells = _Cells(self.index_)
+        parts = []
+        for block in row_blocks(len(rows), _NUMBERS_PER_ROW + rows.shape[1]):
+            _, probes = self.index_.quantizer.search(rows[block], min(self.n_probes, cells.n))
+            parts.append(cells.nearest(rows[block], probes, k))
+        counts, found, distances = map(np.concatenate, zip(*parts, strict=True))
         return sparse.csr_array(
-            (distances, found[~missing], indptr), shape=(len(rows), self.n_samples_fit_)
+            (distances * self._scale, found, np.concatenate([[0], np.cumsum(counts)])),
+            shape=(len(rows), self.n_samples_fit_),
         )
 
     def __getstate__(self) -> dict[str, Any]:
@@ -152,6 +151,99 @@ class ApproximateNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         if "index_" in state:
             state = state | {"index_": _import_faiss().deserialize_index(state["index_"])}
         super().__setstate__(state)
+
+
+class _Cells:
+    """The rows of an index, cell by cell, and the search among them.
+
+    Faiss compares one row at a time. Here all rows that search a cell are compared with it in one
+    matrix product, which is three times as fast.
+    """
+
+    def __init__(self, index: Any) -> None:
+        faiss = _import_faiss()
+        lists = index.invlists
+        self.n = index.nlist
+        sizes = [lists.list_size(cell) for cell in range(self.n)]
+        self._ends = np.concatenate([[0], np.cumsum(sizes)])
+        self._numbers = np.empty(index.ntotal, dtype=np.int64)
+        self._rows = np.empty((index.ntotal, index.d), dtype=np.float32)
+        for cell, size in enumerate(sizes):
+            if size:
+                place = slice(self._ends[cell], self._ends[cell + 1])
+                self._numbers[place] = faiss.rev_swig_ptr(lists.get_ids(cell), size)
+                codes = faiss.rev_swig_ptr(lists.get_codes(cell), size * index.code_size)
+                self._rows[place] = codes.view(np.float32).reshape(size, -1)
+        self._squares = np.einsum("ij,ij->i", self._rows, self._rows)
+        self._n_threads = faiss.omp_get_max_threads()
+
+    def nearest(
+        self, queries: NDArray[np.float32], probes: NDArray[np.int64], k: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+        """The k nearest rows in the cells ``probes`` (m, p) of each query, nearest first.
+
+        Returns the number of rows found for each query, and for all queries, one after the other,
+        the numbers of these rows and their distances.
+        """
+        # The k-th distance in the nearest cell limits the distances of interest in the others.
+        limits = np.full(len(queries), np.inf, dtype=np.float32)
+
+        def search_first(cell: int, asking: NDArray[np.intp]) -> _Found:
+            scores = self._scores(queries[asking], cell)
+            if scores.shape[1] <= k:
+                places = np.broadcast_to(np.arange(scores.shape[1]), scores.shape)
+            else:
+                places = np.argpartition(scores, k - 1, axis=1)[:, :k]
+                scores = np.take_along_axis(scores, places, axis=1)
+                limits[asking] = scores.max(axis=1)
+            owners = np.repeat(asking, scores.shape[1])
+            return owners, places.ravel() + self._ends[cell], scores.ravel()
+
+        def search_next(cell: int, asking: NDArray[np.intp]) -> _Found:
+            scores = self._scores(queries[asking], cell)
+            (hits,) = np.nonzero((scores < limits[asking, None]).ravel())
+            which, places = np.divmod(hits, max(scores.shape[1], 1))
+            return asking[which], places + self._ends[cell], scores.ravel()[hits]
+
+        with threads_for(0), ThreadPoolExecutor(self._n_threads) as pool:
+            found = list(pool.map(search_first, *_by_cell(probes[:, :1])))
+            found += pool.map(search_next, *_by_cell(probes[:, 1:]))
+        owners, places, scores = map(np.concatenate, zip(*found, strict=True))
+        order = np.argsort(_keys(owners, scores), stable=True)
+        owners, places = owners[order], places[order]
+        counts = np.bincount(owners, minlength=len(queries))
+        kept = np.arange(len(owners)) - np.repeat(np.cumsum(counts) - counts, counts) < k
+        owners, places = owners[kept], places[kept]
+        distances = np.empty(len(owners))
+        for block in row_blocks(len(owners), queries.shape[1], limit=IN_CACHE):
+            difference = queries[owners[block]] - self._rows[places[block]]
+            distances[block] = np.sqrt(np.einsum("ij,ij->i", difference, difference))
+        return np.minimum(counts, k), self._numbers[places], distances
+
+    def _scores(self, queries: NDArray[np.float32], cell: int) -> NDArray[np.float32]:
+        """Half the squared distances to the rows of a cell, up to a number for each query."""
+        place = slice(self._ends[cell], self._ends[cell + 1])
+        return self._squares[place] / 2 - queries @ self._rows[place].T
+
+
+# Queries, places of rows, and scores of the pairs.
+_Found = tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float32]]
+
+
+def _by_cell(probes: NDArray[np.int64]) -> tuple[list[int], list[NDArray[np.intp]]]:
+    """The cells that are searched, and the queries that search each; negative cells are none."""
+    order = np.argsort(probes.ravel(), stable=True)
+    cells = probes.ravel()[order]
+    begins = np.flatnonzero(np.diff(cells, prepend=-1))
+    asking = np.split(order // max(probes.shape[1], 1), begins)[1:]
+    return cells[begins].tolist(), asking
+
+
+def _keys(owners: NDArray[np.intp], scores: NDArray[np.float32]) -> NDArray[np.int64]:
+    """Integers that sort by owner, then by score: the bits of positive floats sort as integers."""
+    bits = scores.view(np.int32).astype(np.int64)
+    bits = np.where(bits < 0, -(bits & 0x7FFFFFFF), bits)
+    return (owners.astype(np.int64) << 33) + bits
 
 
 def _import_faiss() -> Any:

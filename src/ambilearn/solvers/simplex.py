@@ -22,7 +22,6 @@ from collections.abc import Callable
 
 import numpy as np
 from array_api_compat import array_namespace, device
-from scipy import sparse
 
 from ambilearn._utils.types import Array
 from ambilearn.solvers.result import Solution, Status
@@ -72,8 +71,8 @@ class CandidateSimplex:
     indptr : array of shape (n_rows + 1,)
         Row *i* has the entries ``indptr[i]:indptr[i + 1]``; every row has at least one.
     sum_rows : callable, optional
-        ``sum_rows(a, b)`` returns the row sums of two support vectors. The default is a SciPy
-        product, for NumPy arrays.
+        ``sum_rows(a, b)`` returns the row sums of two support vectors, for arrays of other
+        libraries than NumPy.
     """
 
     def __init__(
@@ -82,10 +81,10 @@ class CandidateSimplex:
         sum_rows: Callable[[Array, Array], tuple[Array, Array]] | None = None,
     ) -> None:
         xp = array_namespace(indptr)
+        self._indptr = indptr
         numbers = xp.arange(indptr.shape[0] - 1, device=device(indptr))
         self._row = xp.repeat(numbers, indptr[1:] - indptr[:-1])
-        self._last = indptr[1:] - 1
-        self._sum_rows = SparseRowSums(indptr) if sum_rows is None else sum_rows
+        self._sum_rows = sum_rows
 
     def project(self, values: Array, near: Array | None = None) -> Array:
         """Project the support vector ``values`` row by row; an array of the same shape.
@@ -94,15 +93,18 @@ class CandidateSimplex:
         guess for the positive entries of the projection.
         """
         xp = array_namespace(values)
-        row = self._row
         if xp.any(xp.abs(values) > _LARGE):
             values = values - self._shift(values)
         positive = xp.ones_like(values) > 0 if near is None else near > 0
+        sum_rows = self._sum_rows
+        if sum_rows is None:
+            excess = _excess_on_host(values, self._indptr, self._row, positive)
+            return np.maximum(excess, 0.0)
         shrinking = False
         while True:
             inside = xp.astype(positive, values.dtype)
-            sums, counts = self._sum_rows(inside * values, inside)
-            excess = values - xp.take((sums - 1.0) / counts, row)
+            sums, counts = sum_rows(inside * values, inside)
+            excess = values - xp.take((sums - 1.0) / counts, self._row)
             found = excess >= 0
             if shrinking:  # after the first pass the set only shrinks, except for rounding
                 found = found & positive
@@ -119,19 +121,33 @@ class CandidateSimplex:
         xp = array_namespace(values)
         by_value = xp.argsort(values)
         by_row = xp.take(by_value, xp.argsort(xp.take(self._row, by_value), stable=True))
-        largest = xp.take(values, xp.take(by_row, self._last))
+        largest = xp.take(values, xp.take(by_row, self._indptr[1:] - 1))
         return xp.take(xp.where(xp.abs(largest) > _LARGE, largest, 0.0), self._row)
 
 
-class SparseRowSums:
-    """Row sums of support vectors by a SciPy product."""
+def _excess_on_host(
+    values: Array, indptr: Array, row: Array, positive: Array, shrinking: bool = False
+) -> Array:
+    """The values minus the threshold of their row, with NumPy.
 
-    def __init__(self, indptr: Array) -> None:
-        n_rows, n_pairs = len(indptr) - 1, int(indptr[-1])
-        dtype = sparse.get_index_dtype(maxval=n_pairs)
-        parts = (np.ones(n_pairs), np.arange(n_pairs, dtype=dtype), indptr.astype(dtype))
-        self._members = sparse.csr_array(parts, shape=(n_rows, n_pairs))
-
-    def __call__(self, a: Array, b: Array) -> tuple[Array, Array]:
-        """Row sums of two support vectors."""
-        return self._members @ a, self._members @ b
+    A pass is repeated only for the rows that it changes, which are few near a solution.
+    """
+    inside = positive.astype(np.float64)
+    n_rows = len(indptr) - 1
+    thresholds = np.bincount(row, inside * values, n_rows)
+    thresholds -= 1.0
+    thresholds /= np.bincount(row, inside, n_rows)
+    excess = values - thresholds[row]
+    found = excess >= 0
+    if shrinking:  # after the first pass the set only shrinks, except for rounding
+        found &= positive
+    changed = np.flatnonzero(found != positive)
+    if changed.size:
+        rows = row[changed]
+        rows = rows[np.diff(rows, prepend=-1) > 0]
+        sizes = indptr[rows + 1] - indptr[rows]
+        ends = np.concatenate([[0], np.cumsum(sizes)])
+        pairs = np.arange(ends[-1]) + np.repeat(indptr[rows] - ends[:-1], sizes)
+        of_rows = np.repeat(np.arange(len(rows)), sizes)
+        excess[pairs] = _excess_on_host(values[pairs], ends, of_rows, found[pairs], True)
+    return excess
