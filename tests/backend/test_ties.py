@@ -5,7 +5,7 @@ from scipy import sparse
 
 from ambilearn import IPAL, LALO, PLAGGD, PLCL, PLDA, PLKNN, PLStacking
 from ambilearn.backend.arrays import to_numpy
-from ambilearn.backend.ties import nearest_first, nearest_places, without_rounding
+from ambilearn.backend.ties import nearest_first, nearest_places, order_by_row, without_rounding
 from ambilearn.graph.neighbors import NeighborSearch, nearest_in_matrix
 
 
@@ -168,3 +168,11 @@ def test_a_linear_kernel_matrix_gives_the_same_graph(method, kind):
         for kernel, rows in (("linear", X), ("precomputed", K))
     )
     np.testing.assert_allclose(precomputed, linear, atol=1e-5)
+
+
+def test_order_by_row_is_that_of_lexsort():
+    rng = np.random.default_rng(0)
+    rows = rng.integers(40, size=3000)
+    values = rng.choice([0.0, -0.0, 1.0, -1.0, np.inf, *rng.normal(size=20)], 3000)
+    values = values.astype(np.float32)
+    np.testing.assert_array_equal(order_by_row(rows, values), np.lexsort((values, rows)))

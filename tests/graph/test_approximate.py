@@ -174,3 +174,17 @@ PLKNN(n_neighbors=2).fit([[1, 0], [0, 1], [1, 1], [2, 1]], [{0}, {1}, {0, 1}, {0
 print("faiss" in sys.modules)
 """
     assert prepared.run(code=code)[:2] == (0, b"False\n")
+
+
+def test_the_search_is_that_of_faiss(X):
+    """Also in cells with fewer rows than neighbors."""
+    for cell_size in (5, 50):
+        transformer = ApproximateNeighbors(n_neighbors=9, cell_size=cell_size, n_probes=3).fit(X)
+        transformer.index_.nprobe = 3
+        graph = transformer.transform(X[:700])
+        squared, expected = transformer.index_.search(transformer._to_single(X[:700]), 10)
+        for i, (columns, distances) in enumerate(zip(expected, squared, strict=True)):
+            row = slice(graph.indptr[i], graph.indptr[i + 1])
+            assert set(graph.indices[row]) == set(columns[columns >= 0])
+            found = np.sort(graph.data[row] / transformer._scale)
+            np.testing.assert_allclose(found, np.sqrt(distances[columns >= 0]), rtol=1e-5)

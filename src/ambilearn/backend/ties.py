@@ -8,7 +8,9 @@ of the rows.
 
 from typing import Any
 
+import numpy as np
 from array_api_compat import array_namespace
+from numpy.typing import NDArray
 
 EXTRA_NEIGHBORS = 5  # proposed neighbors beyond those wanted, to detect ties for the last place
 
@@ -63,3 +65,15 @@ def nearest_places(distances: Any, k: int) -> tuple[Any, Any]:
 def _comparable(xp: Any, distances: Any) -> Any:
     finite = xp.where(xp.isfinite(distances), distances, 0.0)
     return in_single(distances, xp.max(finite, axis=1, keepdims=True))
+
+
+def order_by_row(rows: NDArray[np.intp], values: NDArray[np.float32]) -> NDArray[np.intp]:
+    """Order by row, then by value; ties keep the input order. Faster than ``numpy.lexsort``.
+
+    >>> order_by_row(np.array([1, 0, 0]), np.array([-2.0, 0.5, -1.5], np.float32)).tolist()
+    [2, 1, 0]
+    """
+    bits = (values + np.float32(0)).view(np.int32)  # a negative zero becomes zero
+    # Bits of positive floats sort as integers; those of negative ones in reverse.
+    ascending = np.where(bits < 0, -2147483648 - bits.astype(np.int64), bits)
+    return np.argsort((rows.astype(np.int64) << 33) + ascending, stable=True)

@@ -25,6 +25,7 @@ from ambilearn._utils.blocks import IN_CACHE, row_blocks
 from ambilearn._utils.optional import requires_extra
 from ambilearn._utils.sklearn_compat import Interval
 from ambilearn._utils.threads import threads_for
+from ambilearn.backend.ties import order_by_row
 
 _ROWS_PER_CENTER = 64  # rows per center that k-means uses
 _NUMBERS_PER_ROW = 50  # numbers in memory for each row that is searched, besides its features
@@ -209,7 +210,7 @@ class _Cells:
             found = list(pool.map(search_first, *_by_cell(probes[:, :1])))
             found += pool.map(search_next, *_by_cell(probes[:, 1:]))
         owners, places, scores = map(np.concatenate, zip(*found, strict=True))
-        order = np.argsort(_keys(owners, scores), stable=True)
+        order = order_by_row(owners, scores)
         owners, places = owners[order], places[order]
         counts = np.bincount(owners, minlength=len(queries))
         kept = np.arange(len(owners)) - np.repeat(np.cumsum(counts) - counts, counts) < k
@@ -237,13 +238,6 @@ def _by_cell(probes: NDArray[np.int64]) -> tuple[list[int], list[NDArray[np.intp
     begins = np.flatnonzero(np.diff(cells, prepend=-1))
     asking = np.split(order // max(probes.shape[1], 1), begins)[1:]
     return cells[begins].tolist(), asking
-
-
-def _keys(owners: NDArray[np.intp], scores: NDArray[np.float32]) -> NDArray[np.int64]:
-    """Integers that sort by owner, then by score: the bits of positive floats sort as integers."""
-    bits = scores.view(np.int32).astype(np.int64)
-    bits = np.where(bits < 0, -(bits & 0x7FFFFFFF), bits)
-    return (owners.astype(np.int64) << 33) + bits
 
 
 def _import_faiss() -> Any:

@@ -86,8 +86,12 @@ def duplicate_averages(gram: Any) -> Any | None:
     xp, k = array_namespace(gram), gram.shape[1]
     squares = xp.linalg.diagonal(gram)
     identity = xp.eye(k, dtype=gram.dtype, device=device(gram))
-    between = squares[:, :, None] + squares[:, None, :] - 2 * (gram - identity)
-    if not xp.any(between <= 4 * ROUNDING):
+    between = gram * -2.0  # in place from here on, to save memory
+    between += squares[:, :, None]
+    between += squares[:, None, :]
+    between += 2 * identity
+    is_same = between <= 4 * ROUNDING
+    if not xp.any(is_same):
         return None
-    same = identity + xp.astype(between <= 4 * ROUNDING, gram.dtype)
+    same = identity + xp.astype(is_same, gram.dtype)
     return same / xp.sum(same, axis=2, keepdims=True)

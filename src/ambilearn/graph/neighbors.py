@@ -23,7 +23,13 @@ from ambilearn._utils.structure import check_structure
 from ambilearn._utils.warnings import warn_user
 from ambilearn.backend import HOST, Backend, choose_backend
 from ambilearn.backend.host.neighbors import ROUNDING, pair_distances
-from ambilearn.backend.ties import EXTRA_NEIGHBORS, in_single, nearest_first, nearest_places
+from ambilearn.backend.ties import (
+    EXTRA_NEIGHBORS,
+    in_single,
+    nearest_first,
+    nearest_places,
+    order_by_row,
+)
 from ambilearn.solvers import Solution
 
 
@@ -218,7 +224,7 @@ class NeighborSearch:
         largest = np.zeros(X.shape[0])
         np.maximum.at(largest, rows, distances)
         comparable = in_single(distances, largest[rows])
-        order = np.lexsort((comparable, rows))  # stable: ties keep the order of the row numbers
+        order = order_by_row(rows, comparable)
         counts = np.bincount(rows, minlength=X.shape[0])
         place = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
         near = place < k

@@ -150,8 +150,11 @@ class PrimalRegressor:
     def fit(self, values: NDArray[np.float64], off_support: Any = 0.0) -> SupportFit:
         """Fit ``values`` on the support, and ``off_support``, a number or one per row, off it."""
         candidates = self._candidates
+        everywhere = 0.0
+        if isinstance(off_support, float):  # then the sums need only the support
+            everywhere, values, off_support = off_support, values - off_support, 0.0
         product, total = candidates.target_sums(self._features, values, off_support)
-        fit = self._ridge.solve(product, total).value
+        fit = self._ridge.solve(product, total, everywhere).value
         outputs = candidates.pair_outputs(self._features, fit.coef, fit.intercept)
         size = candidates.total_weight * candidates.n_labels
         weights = candidates.pair_weights

@@ -289,13 +289,15 @@ class PrimalRidge:
         self._factor = factorize(self._gram, ridge, False)
         self.complements: Any = None  # 1 - leverage of all rows, once a regressor has computed it
 
-    def solve(self, product: Any, total: Any) -> Solution[PrimalFit]:
+    def solve(self, product: Any, total: Any, everywhere: float = 0.0) -> Solution[PrimalFit]:
         r"""Fit targets P given by their sums; the value is a :class:`PrimalFit`.
 
-        ``product`` is :math:`\Phi^\top P`, and ``total`` is :math:`\mathbf 1^\top P`.
+        ``product`` is :math:`\Phi^\top P`, and ``total`` is :math:`\mathbf 1^\top P`. The number
+        ``everywhere`` is added to all targets, which only changes the bias.
         """
         xp = array_namespace(product)
         coef = self._factor.solve(product - self._mean[:, None] * total[None, :])
+        total = total + everywhere * self._n_rows
         center = total / self._n_rows
         fit = PrimalFit(
             coef=coef,

@@ -134,10 +134,8 @@ def _excess_on_host(
     """
     inside = positive.astype(np.float64)
     n_rows = len(indptr) - 1
-    thresholds = np.bincount(row, inside * values, n_rows)
-    thresholds -= 1.0
-    thresholds /= np.bincount(row, inside, n_rows)
-    excess = values - thresholds[row]
+    sums, counts = np.bincount(row, inside * values, n_rows), np.bincount(row, inside, n_rows)
+    excess = values - ((sums - 1.0) / counts)[row]
     found = excess >= 0
     if shrinking:  # after the first pass the set only shrinks, except for rounding
         found &= positive
