@@ -410,7 +410,7 @@ def test_a_checkpoint_that_cannot_be_written_does_not_end_the_training(tmp_path,
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(X, Y)
-    messages = [str(each.message) for each in caught]
+    messages = [str(each.message) for each in caught if "too few" not in str(each.message)]
     assert "run could not be written: " in messages[0]
     assert model.n_epochs_ == (4 if seconds else 6)
     assert not seconds or messages[1].endswith("epoch 4 of 6. The model can be used.")

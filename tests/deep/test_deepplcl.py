@@ -27,6 +27,7 @@ EXPECTED_FAILURES = {
     "and views are random",
     "check_methods_subset_invariance": "in single precision the output of a row depends on the "
     "size of its batch, by rounding",
+    "check_methods_sample_order_invariance": "and on its place in the batch",
 }
 
 
@@ -34,8 +35,8 @@ def _checks():
     for estimator, check in checks_of([DeepPLCL(epochs=15, device="cpu")]):
         name = check.func.__name__
         reason = EXPECTED_FAILURES.get(name)
-        # A matrix product may happen to round alike for all sizes.
-        strict = name != "check_methods_subset_invariance"
+        # A matrix product may happen to round alike for all sizes and places.
+        strict = not name.endswith("_invariance")
         marks = [pytest.mark.xfail(reason=reason, strict=strict)] if reason else []
         yield pytest.param(estimator, check, id=name, marks=marks)
 
@@ -94,6 +95,29 @@ def test_large_sets_do_not_settle_on_wrong_labels(digits):
     assert model.score(X_test, y_test) > 0.9  # .75 to .83 if the second head trusts P at once
 
 
+@pytest.mark.slow
+def test_few_rows_of_many_columns():
+    """Hidden layers that fit the candidate set of each row had .16 and .21, PL-CL has .59, .69."""
+    rng = np.random.default_rng(0)
+    truth = np.arange(900) % 10
+    rows = 0.2 * rng.normal(size=(10, 600))[truth] + rng.normal(size=(900, 600))
+    mask = rng.random((900, 10)) < 0.5
+    mask[np.arange(900), truth] = True
+    model = DeepPLCL(epochs=100, device="cpu", random_state=0).fit(rows[:300], mask[:300])
+    assert model.score(rows[300:], truth[300:]) > 0.4
+    assert np.mean(model.transduction_ == truth[:300]) > 0.5
+
+
+@pytest.mark.parametrize("epochs", [1, 3])
+def test_labels_that_are_never_a_candidate_are_ranked_last(epochs):
+    sets = as_candidates([{"a", "c"}, {"b", "c"}] * 15, classes=["a", "aa", "b", "c", "d"])
+    model = make(epochs=epochs).fit(X, sets)
+    scores = model.decision_function(X)
+    assert (scores[:, [1, 4]].max(1) < scores[:, [0, 2, 3]].min(1)).all()
+    assert not model.predict_proba(X)[:, [1, 4]].any()
+    assert not model.train_output_[:, [1, 4]].any()
+
+
 def make(**parameters):
     """A model that learns in an instant."""
     parameters = {"epochs": 3, "batch_size": 8, "random_state": 0, "device": "cpu"} | parameters
@@ -115,7 +139,7 @@ def test_fitted_attributes():
     assert model.predict_proba(X).shape == (30, 3)
     np.testing.assert_allclose(model.train_output_, model.predict_proba(X), rtol=1e-5)
     np.testing.assert_allclose(model.predict_proba(X).sum(1), 1)
-    assert model.transform(X).shape == (30, 256)
+    assert model.transform(X).shape == (30, 260)  # the columns and 256 more
     assert model.get_feature_names_out()[0] == "deepplcl0"
     assert model.n_features_in_ == 4
     assert model.n_epochs_ == 3
@@ -211,7 +235,7 @@ def test_a_matrix_of_pytorch():
     tensor = torch.tensor(X, requires_grad=True)
     np.testing.assert_array_equal(make().fit(tensor, TRUTH).predict_proba(tensor), expected)
     one_column = tensor[:, :1].bfloat16()
-    assert make().fit(one_column, TRUTH).transform(one_column).shape == (30, 256)
+    assert make().fit(one_column, TRUTH).transform(one_column).shape == (30, 257)
 
 
 @pytest.mark.parametrize("learned", ["integers", "values other than integers"])

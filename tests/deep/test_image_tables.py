@@ -209,7 +209,9 @@ def test_review_learns_from_the_images_and_shows_them(folder, tmp_path):
 def test_a_served_review_learns_from_the_images_and_shows_them(folder, tmp_path, monkeypatch):
     shown = []
 
-    def browse(address):
+    def browse(file):  # that redirects to the page
+        with urlopen(file) as reply:
+            address = re.search('url=(.+?)"', reply.read().decode())[1]
         with urlopen(f"{address}image/0") as reply:
             shown.append(reply.headers["Content-Type"])
         with urlopen(f"{address}state?tab=a") as reply:

@@ -7,15 +7,15 @@ import pytest
 torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
-from ambilearn.deep.networks import MLP, ResNet9, ResNet18, add_heads, choose_features  # noqa: E402
+from ambilearn.deep.networks import MLP, ResNet9, ResNet18, add_heads, choose_features, choose_width  # noqa: E402
 
 
 @pytest.mark.parametrize(
     ("shape", "kind", "width"),
     [
-        ((4,), MLP, 256),
-        ((1, 8, 8), ResNet9, 128),
-        ((3, 1, 5), ResNet9, 128),
+        ((4,), MLP, 260),
+        ((1, 8, 8), ResNet9, 512),
+        ((3, 1, 5), ResNet9, 512),
         ((3, 64, 9), ResNet9, 512),
         ((3, 65, 40), ResNet18, 512),
         ((1, 40, 65), ResNet18, 512),
@@ -25,6 +25,13 @@ def test_auto(shape, kind, width):
     features = choose_features("auto", shape)
     assert isinstance(features, kind)
     assert features.eval()(torch.zeros(2, *shape)).shape == (2, width)
+
+
+def test_a_network_for_a_cpu_is_narrow():
+    assert choose_width((3, 32, 32), torch.device("cpu")) == 16
+    widths = [choose_width((1, side, 3), torch.device("cuda")) for side in (4, 20, 60)]
+    assert widths == [16, 40, 64]
+    assert choose_features("auto", (3, 9, 9), 16).eval()(torch.zeros(2, 3, 9, 9)).shape[1] == 128
 
 
 def test_an_instance_is_copied_and_a_callable_called():

@@ -1,5 +1,7 @@
 """Values of parameters for given rows and a given machine."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -34,6 +36,28 @@ def test_device():
 def test_an_unavailable_device(name):
     with pytest.raises(ValueError, match=f"device='{name}' cannot be used on this machine"):
         options.choose_device(name)
+
+
+ROWS = {n: Rows((n, 3), torch.zeros(n, 3)) for n in (60, 320, 6_400)}
+
+
+@pytest.mark.parametrize(("n", "expected"), [(60, 1500), (320, 150), (6_400, 100)])
+def test_epochs(n, expected):
+    assert options.choose_epochs(None, ROWS[n], 32, CPU) == expected
+
+
+def test_fewer_epochs_of_images_on_a_cpu():
+    images = Rows((6_400, 1, 1, 1), torch.zeros(6_400, 1, 1, 1))
+    assert options.choose_epochs(None, images, 32, CPU) == 25
+    assert options.choose_epochs(None, images, 32, torch.device("cuda")) == 100
+
+
+def test_few_steps_give_a_warning():
+    with pytest.warns(UserWarning, match=r"epochs=30 are 30 steps of 32 rows.*Use epochs=1500"):
+        assert options.choose_epochs(30, ROWS[60], 32, CPU) == 30
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert options.choose_epochs(60, ROWS[320], 32, CPU) == 60
 
 
 IMAGES = [Rows((2, c, 4, 4), torch.zeros(2, c, 4, 4)) for c in (1, 3)]

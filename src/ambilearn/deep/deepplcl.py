@@ -59,8 +59,9 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
     ----------
     module : "auto", torch.nn.Module, or callable that makes one, default="auto"
         Network that maps a batch to features of shape (rows, features); the heads are added to it.
-        ``"auto"`` is a multilayer perceptron for a matrix, a ResNet-9 for images of up to 64
-        pixels, and a ResNet-18 for larger ones, all untrained. An instance is copied; its
+        ``"auto"`` is a multilayer perceptron for a matrix (its features are the columns and 256
+        more), a ResNet-9 for images of up to 64 pixels, which is narrower on a CPU, and a ResNet-18
+        for larger ones, all untrained. An instance is copied; its
         weights that do not require a gradient do not change.
     loss : {"plcl", "proden", "rc", "cc", "crdpll"}, default="plcl"
         Method. It sets those of the next eight parameters that are None.
@@ -89,16 +90,18 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
         on the device; either may be None. ``"auto"`` shifts, mirrors, recolors, warps and partially
         erases images (gray ones are not mirrored: they may be letters), and adds noise to the rows
         of a matrix. None uses the rows as they are.
-    epochs : int, default=100
+    epochs : int, optional
         Passes over the rows, each in random order. Rows that do not fill the last batch of a pass
-        are left out.
+        are left out. By default 100, or 25 for images on a CPU, but more if a training has fewer
+        than 1,500 steps otherwise. Fewer than 600 steps give a warning.
     batch_size : int, optional
         Rows per step; by default about a fiftieth of the rows, between 32 and 512. Rows of more
         than about 23,000 values, such as color images of 88 x 88 pixels, have smaller batches.
     lr : float, default=0.05
         Largest learning rate. The rate rises in the first fifth of the steps and then falls.
-    weight_decay : float, default=5e-3
-        Weight decay. Biases and the scales of normalizations do not decay.
+    weight_decay : float, optional
+        Weight decay; by default .01 for a matrix, otherwise .005. Biases and the scales of
+        normalizations do not decay.
     teacher : bool, default=False
         Make the targets with averaged weights after the first epoch, from the weak view, which
         costs another forward pass. Not supported by RC, whose targets are those of the network
@@ -176,6 +179,10 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
     of :class:`CandidateSearchCV`, :class:`CrowdClassifier` or :func:`find_doubtful`, Ctrl-C ends
     the whole call.
 
+    The network learns from up to 200 rows only after half of the epochs, if there are at least 200
+    rows. Before, its labels for these rows are compared with those of :class:`PLCL`. If the latter
+    are clearly more often candidates, a warning says that the training is not successful.
+
     The same seed gives the same result on the same machine with the same number of threads. On a
     GPU, this needs ``torch.use_deterministic_algorithms(True)``, which is slower. Run
     parallel fits in processes, not threads, which share PyTorch's random number generator.
@@ -214,10 +221,10 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
         "strong_view": ["boolean", None],
         "mixup": ["boolean", None],
         "augment": [StrOptions({"auto"}), "array-like", None],
-        "epochs": [Interval(Integral, 1, None, closed="left")],
+        "epochs": [Interval(Integral, 1, None, closed="left"), None],
         "batch_size": [Interval(Integral, 2, None, closed="left"), None],
         "lr": [_POSITIVE],
-        "weight_decay": [_NOT_NEGATIVE],
+        "weight_decay": [_NOT_NEGATIVE, None],
         "teacher": ["boolean"],
         "normalize": [StrOptions({"auto"}), "array-like", None],
         "image_size": [Interval(Integral, 1, None, closed="left"), "array-like", None],
@@ -246,10 +253,10 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
         strong_view: bool | None = None,
         mixup: bool | None = None,
         augment: Any = "auto",
-        epochs: int = 100,
+        epochs: int | None = None,
         batch_size: int | None = None,
         lr: float = 0.05,
-        weight_decay: float = 5e-3,
+        weight_decay: float | None = None,
         teacher: bool = False,
         normalize: Any = "auto",
         image_size: Any = None,
@@ -432,6 +439,7 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
 
     _learns_from_images = True
     _learned_bytes: bool | None = None  # unknown in a model file of version 0.1
+    _never_candidate: Any = False  # not known in a model file of version 0.2
     _built_module = True  # whether module was "auto" in the last fit
     _ended_early = False
 

@@ -17,7 +17,8 @@ from ambilearn.backend import Support
 from ambilearn.deep import options
 from ambilearn.deep.augment import CropFlip
 from ambilearn.deep.checkpoint import Checkpoint
-from ambilearn.deep.networks import TwoHeads, add_heads, choose_features
+from ambilearn.deep.held_out import HeldOut
+from ambilearn.deep.networks import TwoHeads, add_heads, choose_features, choose_width
 from ambilearn.deep.objective import Objective, choose_objective, make_targets
 from ambilearn.deep.prediction import compute_features, compute_outputs
 from ambilearn.deep.progress import report_printers, reports
@@ -38,6 +39,7 @@ def fit_network(model: Any, rows: Rows, candidates: Support, seed: int) -> None:
     if not (continues and isinstance(model.normalize, str)):  # weights need inputs of their scale
         model._standardizer = options.Standardizer.of(rows, model.normalize)
     model._row_shape, model._learned_bytes = form
+    model._never_candidate = ~candidates.sets.to_mask().any(axis=0)
     model._built_module = isinstance(model.module, str)
     parameters = model.get_params(deep=False)
     names = {field.name for field in fields(Objective)} & set(parameters)
@@ -89,15 +91,19 @@ def _settings(model: Any, objective: Objective, rows: Rows, device: torch.device
         )
     batch_size = options.choose_batch_size(model.batch_size, rows.shape)
     weak, strong = options.choose_views(model.augment, rows, objective.strong_view)
-    n_steps = model.epochs * max(1, len(rows) // batch_size)
+    epochs = options.choose_epochs(model.epochs, rows, batch_size, device)
+    n_steps = epochs * max(1, len(rows) // batch_size)
+    decay = model.weight_decay
+    if decay is None:
+        decay = 0.005 if rows.are_images else 0.01
     return Settings(
         objective,
         weak,
         strong,
-        epochs=model.epochs,
+        epochs=epochs,
         batch_size=batch_size,
         lr=model.lr,
-        weight_decay=model.weight_decay,
+        weight_decay=decay,
         teacher=model.teacher,
         bf16=options.choose_precision(model.precision, device),
         compiled=options.choose_compilation(model.compile, device, n_steps),
@@ -106,20 +112,21 @@ def _settings(model: Any, objective: Objective, rows: Rows, device: torch.device
 
 def _labels(candidates: Support, device: torch.device) -> Labels:
     shares, mask = candidates.scatter(candidates.prior()), candidates.sets.to_mask()
-    weights = None
+    weights = torch.ones(len(mask), dtype=torch.float32, device=device)
     if candidates.row_weights is not None:
-        relative = candidates.row_weights / candidates.row_weights.mean()
-        weights = torch.from_numpy(relative).float().to(device)
+        weights = torch.from_numpy(candidates.row_weights).float().to(device)
     log_shares = None
     if candidates.sets.weights is not None:  # in double precision, where small shares are not zero
         positive = np.maximum(shares, np.finfo(float).tiny)
         log_shares = torch.from_numpy(np.where(mask, np.log(positive), 0.0)).float().to(device)
     confidences = torch.from_numpy(shares).float().to(device)
-    return Labels(torch.from_numpy(mask).to(device), confidences, log_shares, weights)
+    return Labels(torch.from_numpy(mask).to(device), confidences, weights, log_shares)
 
 
 def _network(model: Any, rows: Rows, prepare: Any, n_labels: int, device: torch.device) -> TwoHeads:
-    features = choose_features(model.module, rows.shape[1:]).to(device)
+    shape = rows.shape[1:]
+    width = choose_width(shape, device) if len(shape) == 3 else 0
+    features = choose_features(model.module, shape, width).to(device)
     sample = prepare(rows.batch(torch.arange(2), device))
     network = add_heads(features, sample, n_labels)
     if model._previous is not None:
@@ -151,10 +158,12 @@ def _train(trainer: Trainer, model: Any, saved: Checkpoint | None) -> list[Any]:
     if not all(map(callable, model.callbacks)):
         raise ValueError(f"callbacks must be functions of one argument; got {model.callbacks!r}.")
     history, name = [], type(model).__name__
+    held_out = HeldOut(trainer)
     try:
         with report_printers(model.verbose) as printers:
             for report in reports(trainer.run_epoch, trainer.epoch, trainer.settings.epochs):
                 history.append(report)
+                held_out.check()
                 epochs = report.epoch, report.n_epochs
                 report_round(Round(name, *epochs, report.loss, 0.0, str(report)))
                 if saved is not None and report.epoch < report.n_epochs:
@@ -180,8 +189,10 @@ def predict_probabilities(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Outputs f and f̂ of the two heads, each of shape (n, l)."""
     held = rows if standardized else model._standardizer.apply(rows)
-    ordinary, complementary = compute_outputs(**_inputs(model, held), mirror=model._mirror)
-    return ordinary.numpy(), complementary.numpy()
+    outputs = compute_outputs(**_inputs(model, held), mirror=model._mirror)
+    ordinary, complementary = (output.numpy() for output in outputs)
+    ordinary = np.where(model._never_candidate, 0.0, np.maximum(ordinary, 1e-300))
+    return ordinary / ordinary.sum(axis=1, keepdims=True), complementary
 
 
 def extract_features(model: Any, rows: Rows) -> NDArray[np.float32]:

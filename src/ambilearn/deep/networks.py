@@ -57,14 +57,25 @@ class TwoHeads(nn.Module):
         ]
 
 
-class MLP(nn.Sequential):
-    """Two hidden layers with batch normalization, for rows of a matrix."""
+class MLP(nn.Module):
+    """The row itself and the second of two hidden layers, for rows of a matrix.
+
+    On few rows of many columns, such as embeddings, hidden layers can fit the candidate set of
+    each row, because the heads learn which labels are not candidates. The heads that also see
+    the row have no need for that.
+    """
 
     def __init__(self, n_inputs: int, width: int = 256) -> None:
+        super().__init__()
         layers: list[nn.Module] = []
         for size in (n_inputs, width):
             layers += [nn.Linear(size, width, bias=False), nn.BatchNorm1d(width), nn.GELU()]
-        super().__init__(*layers)
+            layers.append(nn.Dropout(0.3))
+        self.hidden = nn.Sequential(*layers)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Features of shape (b, n_inputs + width)."""
+        return torch.cat([x, self.hidden(x)], 1)
 
 
 def _conv(n_in: int, n_out: int, pool: bool = False) -> nn.Sequential:
@@ -135,11 +146,16 @@ class ResNet18(nn.Sequential):
         super().__init__(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten())
 
 
-def choose_features(module: Any, shape: tuple[int, ...]) -> nn.Module:
+def choose_width(shape: tuple[int, ...], device: torch.device) -> int:
+    """Width of a ResNet-9: 16 on a CPU, otherwise up to 64, twice the larger side."""
+    return 16 if device.type == "cpu" else max(16, min(64, 2 * max(shape[1:])))
+
+
+def choose_features(module: Any, shape: tuple[int, ...], width: int = 64) -> nn.Module:
     """The network of features for rows of a shape, (d,) or (c, h, w), new or copied.
 
     ``module`` is the parameter of the estimator: ``"auto"``, a module, or a callable that returns
-    one.
+    one. ``width`` is that of a ResNet-9.
     """
     if isinstance(module, nn.Module):
         return copy.deepcopy(module)
@@ -148,7 +164,7 @@ def choose_features(module: Any, shape: tuple[int, ...]) -> nn.Module:
             return MLP(shape[0])
         if max(shape[1:]) > LARGEST_SMALL_SIDE:
             return ResNet18(shape[0])
-        return ResNet9(shape[0], width=max(16, min(64, 2 * max(shape[1:]))))
+        return ResNet9(shape[0], width)
     return _make_features(module)
 
 

@@ -1,7 +1,7 @@
 """Values of the parameters of the estimator for given rows and a given machine."""
 
 from dataclasses import dataclass
-from math import log2, prod
+from math import ceil, log2, prod
 from typing import Any
 
 import numpy as np
@@ -9,12 +9,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from ambilearn._utils.warnings import warn_user
 from ambilearn.deep.augment import CropFlip, Noise, StrongImageView, SwapFeatures, View, identity
 from ambilearn.deep.rows import Rows
 
 _SAMPLE = 4096  # images from which mean and scale are computed
 _SAMPLE_VALUES = 2**25  # of these images: fewer of large ones, which need less memory
 _VALUES_PER_STEP = 2**23  # 512 color images of 64 pixels, or 64 of 224
+_STEPS, _FEWEST_STEPS = 1500, 600  # of a training: by default, and without a warning
 _STEPS_WORTH_COMPILING = 7000  # half a minute of compilation saves 4 ms a step on an H200
 
 
@@ -51,6 +53,24 @@ def choose_batch_size(batch_size: int | None, shape: tuple[int, ...]) -> int:
         return batch_size
     wanted = min(shape[0] / 50, _VALUES_PER_STEP / prod(shape[1:]))
     return int(min(512, max(32, 2 ** round(log2(max(1, wanted))))))
+
+
+def choose_epochs(epochs: int | None, rows: Rows, batch_size: int, device: torch.device) -> int:
+    """By default at least 1,500 steps, and 100 epochs; 25 of images on a CPU.
+
+    Gives a warning if the epochs of the user are too few for a useful network.
+    """
+    per_epoch = max(1, len(rows) // batch_size)
+    if epochs is None:
+        least = 25 if rows.are_images and device.type == "cpu" else 100
+        return max(least, ceil(_STEPS / per_epoch))
+    if epochs * per_epoch < _FEWEST_STEPS:
+        warn_user(
+            f"epochs={epochs} are {epochs * per_epoch} steps of {min(batch_size, len(rows))} rows, "
+            f"which are too few for an accurate network. Use epochs={ceil(_STEPS / per_epoch)}, or "
+            "epochs=None."
+        )
+    return epochs
 
 
 def choose_views(augment: Any, rows: Rows, strong: bool) -> tuple[View, View | None]:

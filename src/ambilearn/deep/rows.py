@@ -57,6 +57,11 @@ class Rows:
             return self
         return replace(self, held=self.held.to(device))
 
+    def take(self, index: Tensor) -> "Rows":
+        """Some of the rows."""
+        held = self.batch(index, torch.device("cpu"))
+        return replace(self, shape=tuple(held.shape), held=held, read=None)
+
     def batch(self, index: Tensor, device: torch.device) -> Tensor:
         """Some rows as they are stored, on the device."""
         if self.held is not None:

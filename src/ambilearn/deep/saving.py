@@ -60,8 +60,11 @@ def _build(shape: Any, n_labels: int, weights: dict[str, NDArray[Any]]) -> TwoHe
     are_sides = all(isinstance(side, int) and side > 0 for side in shape)
     if not are_sides or len(shape) not in (1, 3):
         raise ValueError(f"{shape!r} is not the shape of a row.")
+    head = weights.get("ordinary.weight")
+    width = head.shape[-1] // 8 if isinstance(head, np.ndarray) and head.ndim else 1
     with torch.device("meta"):
-        network = add_heads(choose_features("auto", shape), torch.empty(2, *shape), n_labels)
+        features = choose_features("auto", shape, max(1, width))
+        network = add_heads(features, torch.empty(2, *shape), n_labels)
     expected = network.float().state_dict()
     for name, values in weights.items():
         known = expected.get(name)

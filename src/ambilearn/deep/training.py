@@ -70,16 +70,16 @@ class Labels:
         Candidates.
     confidences : Tensor of shape (n, l)
         P; changed by the training.
+    row_weights : Tensor of shape (n,)
+        How much each row counts.
     log_shares : Tensor of shape (n, l), optional
         Logarithm of the shares of the candidates in the weights of their row; zero elsewhere.
-    row_weights : Tensor of shape (n,), optional
-        How much each row counts; their mean is one.
     """
 
     mask: Tensor
     confidences: Tensor
+    row_weights: Tensor
     log_shares: Tensor | None = None
-    row_weights: Tensor | None = None
 
 
 class Trainer:
@@ -106,6 +106,8 @@ class Trainer:
         Epochs and steps done.
     power : float
         γ, the power of the weights of candidates in the targets.
+    left_out : Tensor
+        Indices of rows from which the network does not learn now.
     """
 
     def __init__(
@@ -119,6 +121,7 @@ class Trainer:
         self.steps_per_epoch = len(rows) // self.batch_size
         self.optimizer = _make_optimizer(network, settings)
         self.epoch, self.step, self.power = 0, 0, 1.0
+        self.left_out = torch.empty(0, dtype=torch.long, device=self.device)
         pairs = zip(self.average.parameters(), network.parameters(), strict=True)
         self._weights = [pair for pair in pairs if pair[1].requires_grad]
         self._buffers = list(zip(self.average.buffers(), network.buffers(), strict=True))
@@ -133,6 +136,8 @@ class Trainer:
     def run_epoch(self) -> tuple[float, float]:
         """One pass over the rows: mean loss, and share of rows with a confidence near one."""
         self.network.train()
+        self._row_weights = self.labels.row_weights.index_fill(0, self.left_out, 0.0)
+        self._row_weights /= self._row_weights.mean()
         self._fit_power()
         averaged = self._weights + [pair for pair in self._buffers if _has_mean(*pair)]
         self._averaged = [list(tensors) for tensors in zip(*averaged, strict=True)]
@@ -198,9 +203,7 @@ class Trainer:
         # Tensors, because a compiled function is compiled again for every other number.
         factors = [torch.full((), factor, device=self.device) for factor in (ramp, trust)]
         outputs = ordinary, complementary
-        weights = torch.ones(len(index), device=self.device)
-        if labels.row_weights is not None:
-            weights = labels.row_weights[index]
+        weights = self._row_weights[index]
         losses = self._row_losses(objective, *outputs, mask, confidences, *factors, share, weights)
         return losses.mean()
 
@@ -238,7 +241,7 @@ class Trainer:
         labels, settings = self.labels, self.settings
         # A loss without targets does not learn from the weights: they always count once.
         if labels.log_shares is not None and settings.objective.target_weight:
-            counted = slice(None) if labels.row_weights is None else labels.row_weights > 0
+            counted = self._row_weights > 0
             of_rows = labels.log_shares, labels.mask, labels.confidences
             fitted = fit_power(*(part[counted] for part in of_rows))
             # The network learns the confidences, so in the end its outputs contain the weights. If

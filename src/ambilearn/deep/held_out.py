@@ -1,0 +1,80 @@
+"""A check of a training by rows that the network has not learned from."""
+
+from math import prod
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ambilearn._utils.warnings import warn_user
+from ambilearn.deep.prediction import compute_outputs
+from ambilearn.deep.training import Trainer
+from ambilearn.methods.plcl import PLCL
+
+_MOST = 200  # rows that are left out; a fifth of all rows if there are fewer than 1,000
+_FEWEST_ROWS = 200  # in all, for which the check is made
+_MOST_FITTED = 2000  # rows that PL-CL learns from
+_VALUES = 2**25  # of these rows
+
+
+class HeldOut:
+    """Rows that the network learns from only in the second half of the epochs.
+
+    :meth:`check` compares its labels for them with those of PL-CL. The rows have small
+    candidate sets, and are spread over the whole table, without random numbers: a training that
+    continues from a checkpoint leaves out the same rows.
+    """
+
+    def __init__(self, trainer: Trainer) -> None:
+        self._trainer, self._until = trainer, trainer.settings.epochs // 2
+        self._index = np.empty(0, np.int64)
+        if 0 <= trainer.epoch < self._until and len(trainer.rows) >= _FEWEST_ROWS:
+            self._index = _choose(trainer)
+            trainer.left_out = torch.from_numpy(self._index).to(trainer.device)
+
+    def check(self) -> None:
+        """Compare the labels after half of the epochs; the network then learns from all rows."""
+        trainer, held = self._trainer, self._index
+        if not len(held) or trainer.epoch < self._until:
+            return
+        trainer.left_out, self._index = trainer.left_out[:0], held[:0]
+        mask = trainer.labels.mask.cpu().numpy()
+        rest = np.setdiff1d(np.flatnonzero(trainer.labels.row_weights.cpu().numpy()), held)
+        most = min(_MOST_FITTED, _VALUES // prod(trainer.rows.shape[1:]))
+        rest = rest[:: -(-len(rest) // most)]
+        reference = PLCL().fit(_inputs(trainer, rest), mask[rest]).predict(_inputs(trainer, held))
+        rows = np.arange(len(held))
+        right, expected = mask[held][rows, _labels(trainer, held)], mask[held][rows, reference]
+        fewer, more = np.sum(expected & ~right), np.sum(right & ~expected)
+        if fewer - more > 2.5 * np.sqrt(fewer + more):
+            warn_user(
+                f"The network does not learn enough from these rows. On {len(held)} of them, left "
+                f"out in the first half of the epochs, its label is a candidate in "
+                f"{right.mean():.0%}, that of PLCL in {expected.mean():.0%}. Use PLCL, or "
+                "more epochs, a smaller lr or a pretrained module."
+            )
+
+
+def _choose(trainer: Trainer) -> NDArray[np.int64]:
+    labels = trainer.labels
+    sizes, weights = labels.mask.sum(1).cpu().numpy(), labels.row_weights.cpu().numpy()
+    counted = np.flatnonzero(weights > 0)
+    n = min(_MOST, len(counted) // 5)
+    small = counted[sizes[counted] <= np.median(sizes[counted])]
+    return small[np.linspace(0, len(small) - 1, n).astype(np.int64)]
+
+
+def _inputs(trainer: Trainer, index: NDArray[np.int64]) -> NDArray[np.float32]:
+    batch = trainer.prepare(trainer.rows.batch(torch.from_numpy(index), trainer.device))
+    found: NDArray[np.float32] = batch.flatten(1).cpu().numpy()
+    return found
+
+
+def _labels(trainer: Trainer, index: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Most probable label of some rows, by the average of the weights."""
+    rows = trainer.rows.take(torch.from_numpy(index))
+    outputs = compute_outputs(
+        trainer.average, rows, trainer.prepare, mirror=False, bf16=trainer.settings.bf16
+    )
+    found: NDArray[np.int64] = outputs[0].argmax(1).numpy()
+    return found
