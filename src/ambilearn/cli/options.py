@@ -13,7 +13,6 @@ import click
 from ambilearn.registry import METHODS, REMOVED, find_method
 
 _FORMATS = click.Choice(["csv", "tsv", "parquet", "jsonl", "json", "xlsx"])
-READABLE = "CSV, Excel, Parquet or JSON"
 
 
 class _Option(click.Option):
