@@ -194,7 +194,7 @@ def test_folds_are_used_on_request(method):
     doubt = find_doubtful(X, mask, estimator=method, n_folds=2, progress=told.append)
     steps = [text.partition(",")[0] for text in told]  # without the time left
     assert steps == [f"looking for rows without their true label: fit {i} of 2" for i in (1, 2)]
-    assert roc_auc_score(absent, doubt.score) > 0.9
+    assert roc_auc_score(absent, doubt.score) > 0.88
     assert (doubt.score != find_doubtful(X, mask, estimator=method).score).any()
 
 
