@@ -1,6 +1,8 @@
 from .calibration import Calibration as Calibration
 from .checked import CheckedCalibration as CheckedCalibration
 from .classifier import AuditedClassifier as AuditedClassifier
+from .compare import LabelComparison as LabelComparison
+from .compare import compare_labels as compare_labels
 from .diagram import ReliabilityDisplay as ReliabilityDisplay
 from .sampling import AuditSample as AuditSample
 from .sampling import draw_audit as draw_audit
