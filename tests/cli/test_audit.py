@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from ambilearn.cli.main import main
+from ambilearn.tables.corrections import write_corrections
 
 
 @pytest.fixture
@@ -166,3 +167,44 @@ def test_rejects(cleaned, options, message):
     status, output = run("cleaned.csv", *options)
     assert status != 0
     assert message in output
+
+
+def test_compare_with_labels_of_other_methods(cleaned):
+    rng = np.random.default_rng(1)
+    better = cleaned.assign(label=cleaned["truth"].where(rng.random(400) < 0.9, "bob"))
+    better.assign(score=0.5).to_csv("better.csv", index=False)
+    cleaned.assign(label=cleaned["label"].where(rng.random(400) < 0.98, "bob")).to_csv(
+        "alike.csv", index=False
+    )
+    options = ["--truth", "truth", "--compare", "better.csv", "--compare", "alike.csv"]
+    status, output = run("cleaned.csv", *options)
+    assert status == 0
+    pattern = r"better.csv: [\d.]+% of the labels are correct \(95% interval: .*?\), \+([\d.]+)% "
+    assert float(re.search(pattern, output).group(1)) > 20
+    assert "These rows decide which of the two has more correct labels." in output
+    assert re.search(r"alike.csv: .* These rows do not decide", output)
+
+
+@pytest.mark.parametrize("change", ["order", "rows"])
+def test_compared_tables_have_the_same_rows(cleaned, change):
+    other = cleaned[::-1] if change == "order" else cleaned[:300]
+    other.to_csv("other.csv", index=False)
+    status, output = run("cleaned.csv", "--truth", "truth", "--compare", "other.csv")
+    assert status == 1
+    assert "other.csv does not have the rows of the audited table in the same order" in output
+    status, output = run("cleaned.csv", "--compare", "other.csv")
+    assert (status, "--compare needs true labels" in output) == (2, True)
+
+
+def test_random_rows_of_a_served_review_count(cleaned):
+    """Of the reviewed rows only those that were drawn at random are a sample."""
+    labels = cleaned["truth"].to_dict()
+    write_corrections("checked.csv", labels, ["anna|bob"] * 400, random=range(0, 400, 4))
+    options = ["--candidates", "names", "--checked", "checked.csv"]
+    status, output = run("cleaned.csv", *options)
+    assert status == 0
+    assert "400 rows, 100 of them drawn at random and checked" in output
+    share = (cleaned["truth"] == "anna")[::4].mean()
+    assert f"{share:.1%} of the labels are correct" in output
+    write_corrections("checked.csv", labels, ["anna|bob"] * 400)
+    assert "100 of them drawn" in run("cleaned.csv", *options)[1]

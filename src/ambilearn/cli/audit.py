@@ -109,6 +109,15 @@ class _Audit:
     common=True,
     help="Column with the true labels, if TABLE has them for the drawn rows.",
 )
+@truth_option(
+    "--compare",
+    multiple=True,
+    type=click.Path(dir_okay=False, exists=True),
+    metavar="FILE",
+    common=True,
+    help="The same table with labels of another method: which has more correct labels in the "
+    "checked rows. Can be repeated.",
+)
 @column_option(
     "--label", default="label", show_default=True, metavar="COLUMN", common=True, help="Labels."
 )
@@ -158,7 +167,12 @@ class _Audit:
 )
 @escape_formulas_option
 def audit(
-    table: str, out: Path | None, diagram: Path | None, escape_formulas: bool, **options: Any
+    table: str,
+    out: Path | None,
+    diagram: Path | None,
+    compare: tuple[str, ...],
+    escape_formulas: bool,
+    **options: Any,
 ) -> None:
     """Estimate from a few checked rows how many labels are correct.
 
@@ -176,11 +190,13 @@ def audit(
     if diagram is not None and diagram.suffix.lower() not in _DIAGRAMS:
         raise click.UsageError(f"{diagram}: a diagram is written to {', '.join(_DIAGRAMS)} files.")
     is_page = not chosen.truth and not chosen.checked
+    if is_page and compare:
+        raise click.UsageError("--compare needs true labels: add --checked or --truth.")
     if is_page:
         out = out or Path("audit.html")
         _check_page(out, diagram)
     with user_console() as console:
-        check_outputs([out, diagram], [table, chosen.checked])
+        check_outputs([out, diagram], [table, chosen.checked, *compare])
         console.show("reading the table")
         write = None
         if not is_page and out is not None:
@@ -194,6 +210,8 @@ def audit(
             return
         audited = _audit(console, name, frame, chosen, file.decimal)
         _describe(console, name, audited, chosen.checked is not None)
+        for other in compare:
+            _compare(console, audited, name, *file.read(open_table(other)), chosen.label)
         if diagram is not None:
             _draw(console, audited, diagram)
         if write is not None:
@@ -277,12 +295,14 @@ def _audit(
 
     console.show("auditing the labels")
     truth: Any = chosen.truth
+    random: set[int] = set()
     if truth is None:
         check_columns(name, frame, [chosen.label])
         labels = label_texts(name, frame, chosen.label)
         texts = chosen.texts(name, frame) or labels
         classes = np.array(sorted(set(labels)), dtype=object)
-        truth = read_corrections(chosen.checked, texts, classes, sep=chosen.sep).labels
+        answers = read_corrections(chosen.checked, texts, classes, sep=chosen.sep)
+        truth, random = answers.labels, answers.random
     return audit_table(
         frame,
         truth,
@@ -292,7 +312,35 @@ def _audit(
         random_state=chosen.seed,
         decimal=decimal,
         name=name,
+        random_rows=random,
     )
+
+
+def _compare(
+    console: Console,
+    audited: "AuditedTable",
+    name: str,
+    other: str,
+    frame: "pd.DataFrame",
+    label: str,
+) -> None:
+    """The share of correct labels of another table, and its difference from the first."""
+    from ambilearn.tables.audit import compare_tables
+
+    share, found = compare_tables(audited, frame, label=label, name=other)
+    console.say(
+        f"{other}: {share.share:.1%} of the labels are correct (95% interval: {share.low:.1%} to "
+        f"{share.high:.1%}), {found.difference:+.1%} compared with {name} in the same rows "
+        f"({found.low:+.1%} to {found.high:+.1%})"
+    )
+    n_left = share.n_rows - share.n_checked
+    if found.decided:
+        console.say("These rows decide which of the two has more correct labels.")
+    elif found.n_to_decide < n_left:
+        more = pluralize(int(found.n_to_decide), "further row")
+        console.say(f"These rows do not decide; about {more} would, if the difference remains.")
+    else:
+        console.say("These rows do not decide, and more rows probably would not either.")
 
 
 def _describe(console: Console, name: str, audited: "AuditedTable", checked: bool) -> None:

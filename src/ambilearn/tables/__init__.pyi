@@ -2,6 +2,7 @@
 
 from .audit import AuditedTable as AuditedTable
 from .audit import audit_table as audit_table
+from .audit import compare_tables as compare_tables
 from .clean import CleanedTable as CleanedTable
 from .clean import clean_table as clean_table
 from .corrections import Corrections as Corrections

@@ -1,6 +1,6 @@
 """Audit a table with labels: check some rows, estimate how many labels are correct."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from ambilearn._utils.missing import is_missing
 from ambilearn._utils.text import pluralize, shorten_repr
 from ambilearn._utils.warnings import warn_user
 from ambilearn.confidence.checked import CheckedCalibration
+from ambilearn.confidence.compare import LabelComparison, compare_labels
 from ambilearn.confidence.sampling import AuditSample, draw_audit
 from ambilearn.confidence.share import ShareRight, estimate_share_right
 from ambilearn.datasets.errors import InvalidFileError
@@ -22,6 +23,9 @@ from ambilearn.tables.writing import replace_columns
 
 if TYPE_CHECKING:
     import pandas as pd
+
+# Columns in which cleaned tables of the same rows differ.
+_WRITTEN = ("score", "confidence", "margin", "doubt", "suggestion", "review_rank")
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +48,8 @@ class AuditedTable:
         The checked rows.
     right : ndarray of shape (n_checked,)
         Whether their labels are correct.
+    truth : ndarray of shape (n_checked,)
+        Their true labels, as text.
     sample : AuditSample
         The drawn rows and the strata of all rows.
     n_ignored : int
@@ -56,6 +62,7 @@ class AuditedTable:
     confidences: NDArray[np.float64]
     rows: NDArray[np.intp]
     right: NDArray[np.bool_]
+    truth: NDArray[np.str_]
     sample: AuditSample
     n_ignored: int
 
@@ -71,6 +78,7 @@ def audit_table(
     level: float = 0.95,
     decimal: str = ".",
     name: str = "table",
+    random_rows: Collection[int] = (),
 ) -> AuditedTable:
     """Estimate the share of correct labels from rows drawn at random, and calibrate the scores.
 
@@ -102,6 +110,9 @@ def audit_table(
         Decimal sign of scores in text.
     name : str, default="table"
         Name of the table in messages.
+    random_rows : collection of int, default=()
+        Rows that were drawn at random in another way, such as the random rows of a served review:
+        used instead of a draw.
 
     Returns
     -------
@@ -131,9 +142,13 @@ def audit_table(
         truth = dict(enumerate(parse_truth(name, frame, truth, labels)))
     known = {row: text for row, value in truth.items() if (text := _as_text(value))}
     sample = draw_audit(scores, n_rows, random_state)
+    if random_rows:
+        drawn = np.array(sorted(random_rows), dtype=np.intp)
+        sample = AuditSample(drawn, np.zeros(len(scores), dtype=np.intp))
     rows = np.array([row for row in sample.rows.tolist() if row in known], dtype=np.intp)
     _check_known(name, sample, rows, len(known))
-    right = np.array([labels[row] == known[row] for row in rows.tolist()])
+    correct = np.array([known[row] for row in rows.tolist()], dtype=np.str_)
+    right = np.array(labels)[rows] == correct
     confidences = CheckedCalibration(scores[rows], right, scores)(scores)
     share = _estimate_share(right, rows, sample.merge_strata(len(rows)), confidences, level)
     final = confidences.copy()
@@ -141,8 +156,75 @@ def audit_table(
     written = f"{column_prefix(label)}confidence"
     written = written if written in frame.columns else "confidence"
     audited = replace_columns(frame, {written: final.round(6)})
-    n_ignored = len(known) - len(rows)
-    return AuditedTable(audited, share, scores, confidences, rows, right, sample, n_ignored)
+    n_ignored = 0 if random_rows else len(known) - len(rows)
+    return AuditedTable(
+        audited, share, scores, confidences, rows, right, correct, sample, n_ignored
+    )
+
+
+def compare_tables(
+    audited: AuditedTable,
+    frame: "pd.DataFrame",
+    *,
+    label: str = "label",
+    name: str = "table",
+) -> tuple[ShareRight, LabelComparison]:
+    """Compare other labels of an audited table by the same checked rows.
+
+    Parameters
+    ----------
+    audited : AuditedTable
+        Result of :func:`audit_table`.
+    frame : DataFrame
+        The same rows in the same order, with the labels of another method.
+    label : str, default="label"
+        Column with the labels in both tables.
+    name : str, default="table"
+        Name of the other table in messages.
+
+    Returns
+    -------
+    share : ShareRight
+        Share of correct labels of the other table.
+    comparison : LabelComparison
+        Its difference from the share of the audited table; see
+        :func:`~ambilearn.confidence.compare_labels`.
+
+    Raises
+    ------
+    InvalidFileError
+        If the rows are not those of the audited table.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> from ambilearn.tables import audit_table, compare_tables
+    >>> rng = np.random.default_rng(0)
+    >>> frame = pd.DataFrame({"score": rng.random(500), "label": "cat", "truth": "cat"})
+    >>> frame.loc[rng.random(500) < 0.3, "truth"] = "dog"
+    >>> better = frame.assign(label=frame["truth"].where(rng.random(500) < 0.9, "cat"))
+    >>> share, comparison = compare_tables(audit_table(frame, "truth"), better)
+    >>> comparison.decided, comparison.difference > 0.15
+    (True, True)
+    """
+    check_columns(name, frame, [label])
+    written = {f"{column_prefix(label)}{column}" for column in _WRITTEN}
+    shared = [c for c in frame if c in audited.frame and c not in {label, *written, *_WRITTEN}]
+    n = len(audited.frame)
+    if len(frame) != n or any(
+        [*map(str, frame[c].to_list())] != [*map(str, audited.frame[c].to_list())] for c in shared
+    ):
+        raise InvalidFileError(
+            f"{name} does not have the rows of the audited table in the same order: clean the same "
+            "table with each method."
+        )
+    labels = np.array([label_texts(name, each, label) for each in (audited.frame, frame)])
+    first, second = labels[:, audited.rows]
+    comparison = compare_labels(first, second, audited.truth, n_rows=n, level=audited.share.level)
+    right = second == audited.truth
+    sample = audited.sample.merge_strata(len(right))
+    share = _estimate_share(right, audited.rows, sample, audited.confidences, audited.share.level)
+    return share, comparison
 
 
 def _estimate_share(

@@ -2,11 +2,12 @@
 
 The file is a CSV table with the columns ``row`` (counted from 0, without the header),
 ``candidates`` (the candidates of that row as the table writes them, in any order, to see that both
-files belong together) and ``label`` (the choice, which need not be among the candidates).
+files belong together) and ``label`` (the choice, which need not be among the candidates). A column
+``random`` has ``yes`` for rows that were drawn at random, as a served review does.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from math import isfinite
 from pathlib import Path
@@ -36,10 +37,13 @@ class Corrections:
         The label of each corrected row.
     new_labels : list
         Those labels that are a candidate nowhere in the table.
+    random : set of int
+        Rows that were drawn at random.
     """
 
     labels: dict[int, Any] = field(default_factory=dict)
     new_labels: list[Any] = field(default_factory=list)
+    random: set[int] = field(default_factory=set)
 
 
 def read_corrections(
@@ -87,7 +91,9 @@ def read_corrections(
             known[text] = label
             new_labels.append(label)
         labels[row] = label
-    return Corrections(labels, new_labels)
+    marks = frame["random"].to_list() if "random" in frame else []
+    random = {row for row, mark in zip(labels, marks, strict=False) if mark == "yes"}
+    return Corrections(labels, new_labels, random)
 
 
 def apply_corrections(sets: CandidateSets, corrections: Corrections) -> CandidateSets:
@@ -117,19 +123,24 @@ def _parse_row(where: str, text: str, n_rows: int) -> int:
 
 
 def write_corrections(
-    path: str | os.PathLike[str], labels: Mapping[int, Any], texts: list[str]
+    path: str | os.PathLike[str],
+    labels: Mapping[int, Any],
+    texts: list[str],
+    random: Collection[int] = (),
 ) -> None:
     """Write a file of corrections, as the review page does; it appears when it is complete.
 
-    ``texts`` are the candidates of each row of the table, as the table writes them.
+    ``texts`` are the candidates of each row of the table, as the table writes them. ``random`` are
+    rows that were drawn at random, if any.
     """
     with atomic_write(Path(path)) as file:
-        file.write(b"row,candidates,label\n")
+        file.write(b"row,candidates,label" + b",random" * bool(random) + b"\n")
         for row in sorted(labels):
             cells = ",".join(
                 '"' + text.replace('"', '""') + '"' for text in (texts[row], str(labels[row]))
             )
-            file.write(f"{row},{cells}\n".encode())
+            mark = (",yes" if row in random else ",no") if random else ""
+            file.write(f"{row},{cells}{mark}\n".encode())
 
 
 def parse_new_label(where: str, text: str, classes: NDArray[Any]) -> Any:
