@@ -177,6 +177,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         return False
 
     _learns_from_images = False  # whether X may be a list of image files
+    _train_output_is_held_out = False  # whether it is that of models that did not learn the row
     _has_complete_train_output = False  # whether a sparse one has an entry for every label
 
     @property

@@ -226,6 +226,17 @@ def test_tune_set_seed_and_landmarks(run, people_csv):
     assert "landmarks" not in err  # the user set the number
 
 
+@pytest.mark.parametrize("name", ["forest", "boosting"])
+def test_trees_clean_a_table_but_are_not_saved(run, people_csv, name):
+    _, err = run.succeeds("clean", people_csv, *CLEAN, "--method", name, "--set", "max_iter=1")
+    assert "fitting CandidateClassifier to 60 rows" in err
+    saving = ["--method", name, "--model-out", "m.model"]
+    err = run.fails("clean", people_csv, *CLEAN, *saving, status=2)
+    assert "loading them can run any code" in " ".join(err.split())
+    err = run.fails("fit", people_csv, *CLEAN, "--method", name, "--out", "m.model", status=2)
+    assert f"cannot store --method {name}" in " ".join(err.split())
+
+
 def test_a_large_table_uses_landmarks_and_reports_it(run, people_csv, monkeypatch):
     monkeypatch.setattr("ambilearn.tables.methods.MAX_EXACT_ROWS", 60)
     monkeypatch.setattr("ambilearn.tables.methods.DEFAULT_N_LANDMARKS", 25)

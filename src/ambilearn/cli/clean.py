@@ -57,6 +57,7 @@ def clean(table: str, out: Path, prefix: str, model_out: Path | None, **options:
     with user_console() as console:
         request = Request.from_options(table, options)
         request.check(console, out, model_out)
+        request.check_savable(model_out)
         console.show("reading the table")  # before the imports, which take a while
         write_results(console, request, request.read(), out, model_out, prefix=prefix)
 

@@ -54,6 +54,7 @@ def fit(table: str, out: Path | None, **options: Any) -> None:
         request = Request.from_options(table, options)
         request.check(console, out)
         console.show("reading the table")  # before the imports, which take a while
+        request.check_savable(out)
         write_model(console, request, request.read(), out)
 
 

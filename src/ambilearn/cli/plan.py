@@ -101,6 +101,17 @@ class Request:
             METHODS[learning.method].check_installed()
         check_device(console, learning.device)
 
+    def check_savable(self, model_out: Path | None) -> None:
+        """Raise an error before the fit if a model file cannot store the method."""
+        name = self.learning.method
+        if model_out is not None and name is not None and METHODS[name].params:
+            raise click.UsageError(
+                f"A model file cannot store --method {name}, because the arrays of its trees are "
+                "not checked when the file is loaded. Label new rows together with the table, or "
+                "save a CandidateClassifier in Python with joblib, and load only files that you "
+                "trust: loading them can run any code."
+            )
+
     def inputs(self) -> list[Any]:
         """Files that are read."""
         return [self.table.source, self.table.checked, self.table.features_from]
