@@ -6,12 +6,12 @@ The library and device of the input choose the backend once, at the start of a f
 """
 
 import sys
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ambilearn._utils.sklearn_compat import _safe_indexing
+from ambilearn._utils.types import Array, Matrix
 from ambilearn.backend.arrays import is_device_array
 from ambilearn.backend.device import DeviceBackend
 from ambilearn.backend.host import HOST
@@ -21,12 +21,12 @@ from ambilearn.backend.interface import Backend, Support
 __all__ = ["HOST", "Backend", "HostSupport", "Support", "choose_backend", "index_rows"]
 
 
-def choose_backend(X: Any) -> Backend:
+def choose_backend(X: Matrix) -> Backend:
     """Backend for the library and device of validated rows."""
     return DeviceBackend(X) if is_device_array(X) else HOST
 
 
-def index_rows(X: Any, rows: NDArray[np.intp]) -> Any:
+def index_rows(X: Matrix, rows: NDArray[np.intp]) -> Array:
     """Rows by index, in the type of X.
 
     X is an array of any library, a data frame, a list, a sparse matrix or a PyTorch dataset.

@@ -4,7 +4,7 @@ As everywhere in scikit-learn, such arrays are accepted only if ``array_api_disp
 Nothing here imports these libraries.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -21,8 +21,9 @@ from array_api_compat import (
     is_torch_array,
     is_torch_namespace,
 )
-from numpy.typing import NDArray
 from scipy import sparse
+
+from ambilearn._utils.types import Array
 
 DISPATCH_HINT = (
     "turn on scikit-learn's dispatch: set SCIPY_ARRAY_API=1 in the environment before Python "
@@ -55,7 +56,7 @@ def on_device(X: Any) -> bool:
     return True
 
 
-def check_device_array(X: Any) -> Any:
+def check_device_array(X: Array) -> Array:
     """Validate rows on a device and convert them to float64; a float64 array is returned itself.
 
     Raises TypeError if the entries are neither float64 nor float32; raises ValueError if X is not
@@ -84,20 +85,19 @@ def check_device_array(X: Any) -> Any:
     return X if X.dtype == xp.float64 else xp.astype(X, xp.float64)
 
 
-def to_numpy(array: Any) -> NDArray[Any]:
+def to_numpy(array: Any) -> Array:
     """Copy an array of another library to host memory; anything else is returned unchanged."""
-    host: NDArray[Any] = array
     if is_torch_array(array):
-        host = array.detach().cpu().numpy()
-    elif is_cupy_array(array):
-        host = array.get()
-    elif is_array_api_obj(array) and is_array_api_strict_namespace(array_namespace(array)):
+        return array.detach().cpu().numpy()
+    if is_cupy_array(array):
+        return array.get()
+    if is_array_api_obj(array) and is_array_api_strict_namespace(array_namespace(array)):
         cpu = array_namespace(array).Device("CPU_DEVICE")
-        host = np.asarray(array.to_device(cpu))
-    return host
+        return np.asarray(array.to_device(cpu))
+    return array
 
 
-def to_device_of(array: NDArray[Any], like: Any) -> Any:
+def to_device_of(array: Array, like: Array) -> Array:
     """Copy a NumPy array to the library and device of ``like``; text stays a NumPy array."""
     if array.dtype.kind not in "biuf":
         return array
@@ -107,7 +107,7 @@ def to_device_of(array: NDArray[Any], like: Any) -> Any:
     return xp.asarray(array, device=device(like))
 
 
-def on_same_device(array: Any, like: Any) -> bool:
+def on_same_device(array: object, like: object) -> bool:
     """Whether two arrays belong to the same library and device."""
     if not (is_array_api_obj(array) and is_array_api_obj(like)):
         return False
@@ -130,19 +130,19 @@ def check_same_namespace(X: Any, fitted: Any, method: str) -> None:
     )
 
 
-def describe_device(array: Any) -> str:
+def describe_device(array: object) -> str:
     """Library and device of an array, for error messages."""
     if not is_device_array(array):
         return "NumPy"
     return f"{type(array).__module__.partition('.')[0]} on {device(array)}"
 
 
-def is_device_array(X: Any) -> bool:
+def is_device_array(X: object) -> bool:
     """Whether X is an array of another library than NumPy."""
     return is_array_api_obj(X) and not is_numpy_array(X)
 
 
-def is_host_array(X: Any) -> bool:
+def is_host_array(X: object) -> bool:
     """Whether X is a NumPy array or a SciPy sparse matrix."""
     return is_numpy_array(X) or sparse.issparse(X)
 
@@ -155,7 +155,7 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 @contextmanager
-def computing_on(name: str) -> Iterator[Any]:
+def computing_on(name: str) -> Iterator[Callable[[Array], Array]]:
     """Turn on dispatch; yields a function that copies a NumPy array to the named PyTorch device."""
     import os
 

@@ -9,12 +9,13 @@ which pass the same tests.
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
+from ambilearn._utils.types import Array, Matrix
 from ambilearn.candidates import CandidateSets
 from ambilearn.candidates.sets import pair_rows
 from ambilearn.solvers import CandidateSimplex
@@ -26,17 +27,17 @@ _NO_WEIGHT = 1e-11  # rows below this share of the largest weight have weight ze
 class Factor(Protocol):
     """A Cholesky factor of a symmetric positive definite matrix *M*."""
 
-    def solve(self, columns: Any) -> Any:
+    def solve(self, columns: Array) -> Array:
         r"""The product :math:`M^{-1} C` with columns *C* of shape (n, c)."""
 
-    def inverse_diagonal(self) -> Any:
+    def inverse_diagonal(self) -> Array:
         r"""The diagonal of :math:`M^{-1}`, shape (n,)."""
 
 
 class ExactSearch(Protocol):
     """An exact neighbor search among fixed rows."""
 
-    def nearest(self, queries: Any | None, k: int) -> Any:
+    def nearest(self, queries: Matrix | None, k: int) -> Array:
         """Indices of the k nearest rows of each query, nearest first; ties keep the row order.
 
         Without queries, of the k nearest *other* rows of each row.
@@ -53,32 +54,32 @@ class Backend(ABC):
         """The candidate pairs of a fit, as arrays of this backend."""
 
     @abstractmethod
-    def asarray(self, values: NDArray[Any]) -> Any:
+    def asarray(self, values: Array) -> Array:
         """Convert a NumPy array; text stays a NumPy array."""
 
     @abstractmethod
-    def take_rows(self, X: Any, rows: NDArray[np.intp]) -> Any:
+    def take_rows(self, X: Matrix, rows: NDArray[np.intp]) -> Array:
         """Rows of an array or sparse matrix by index."""
 
     @abstractmethod
-    def take_classes(self, classes: Any, columns: Any) -> Any:
+    def take_classes(self, classes: Array, columns: Array) -> Array:
         """Labels of the given columns; text labels are a NumPy array."""
 
     @abstractmethod
-    def blocks(self, X: Any, numbers_per_row: int = 1) -> Iterator[slice]:
+    def blocks(self, X: Matrix, numbers_per_row: int = 1) -> Iterator[slice]:
         """Slices that cover the rows of X; each row needs ``numbers_per_row`` numbers of memory."""
 
     @abstractmethod
-    def largest_magnitude(self, X: Any) -> float:
+    def largest_magnitude(self, X: Matrix) -> float:
         """Largest absolute value in X."""
 
     # --- kernels ----------------------------------------------------------------------------------
 
     @abstractmethod
-    def squared_distances(self, X: Any, Z: Any | None = None) -> Any:
+    def squared_distances(self, X: Matrix, Z: Matrix | None = None) -> Array:
         """Squared distances of the rows of X and Z; without Z of X and X, with a zero diagonal."""
 
-    def mean_distance(self, squared: Any, row_weights: Any | None = None) -> float:
+    def mean_distance(self, squared: Array, row_weights: Array | None = None) -> float:
         """Mean of the off-diagonal distances, given their squares; 1 if all are zero.
 
         A row of weight *v* counts as *v* copies.
@@ -97,67 +98,69 @@ class Backend(ABC):
         return total / n_pairs if total > 0 else 1.0
 
     @abstractmethod
-    def _mean_distance(self, squared: Any) -> float: ...
+    def _mean_distance(self, squared: Array) -> float: ...
 
     @abstractmethod
-    def gaussian(self, squared: Any, sigma: float) -> Any:
+    def gaussian(self, squared: Array, sigma: float) -> Array:
         r"""The kernel :math:`\exp(-d^2 / 2\sigma^2)` of squared distances, in place."""
 
     @abstractmethod
-    def as_kernel(self, K: Any) -> Any:
+    def as_kernel(self, K: Matrix) -> Array:
         """The result of a user's kernel function as an array of this backend."""
 
     @abstractmethod
-    def whitening(self, K: Any) -> Any:
+    def whitening(self, K: Matrix) -> Array:
         r"""The matrix :math:`U\Lambda^{-1/2}` of a kernel matrix :math:`U \Lambda U^\top`."""
 
     @abstractmethod
-    def factorize(self, matrix: Any, ridge: float, overwrite: bool) -> Factor:
+    def factorize(self, matrix: Matrix, ridge: float, overwrite: bool) -> Factor:
         """Cholesky factor of ``matrix + ridge * I``."""
 
     # --- neighbors and graphs ---------------------------------------------------------------------
 
     @abstractmethod
-    def unit_rows(self, X: Any) -> Any:
+    def unit_rows(self, X: Matrix) -> Array:
         """Rows scaled to unit length; zero rows stay zero."""
 
     @abstractmethod
-    def exact_search(self, X: Any) -> ExactSearch:
+    def exact_search(self, X: Matrix) -> ExactSearch:
         """Exact neighbor search among the rows of X."""
 
     @abstractmethod
-    def neighbor_distances(self, X: Any, Z: Any, neighbor_indices: Any) -> Any:
+    def neighbor_distances(self, X: Matrix, Z: Matrix, neighbor_indices: Array) -> Array:
         """Distances of the rows of X to their neighbors in Z, shape (n, k)."""
 
     @abstractmethod
-    def neighbor_products(self, X: Any, Z: Any, neighbor_indices: Any) -> Any:
+    def neighbor_products(self, X: Matrix, Z: Matrix, neighbor_indices: Array) -> Array:
         """Inner products of each row of X and its neighbors in Z, shape (n, k + 1, k + 1).
 
         The row comes first, then its neighbors.
         """
 
     @abstractmethod
-    def difference_grams(self, Z: Any, neighbor_indices: Any) -> Any:
+    def difference_grams(self, Z: Matrix, neighbor_indices: Array) -> Array:
         r"""Gram matrices :math:`(z_i - z_a)^\top (z_i - z_b)` over the neighbors, (n, k, k)."""
 
     @abstractmethod
-    def sum_of_forms(self, gram: Any, weights: Any) -> float:
+    def sum_of_forms(self, gram: Array, weights: Array) -> float:
         r"""The sum of :math:`w_i^\top B_i w_i` for matrices (n, k, k) and weights (n, k)."""
 
     @abstractmethod
-    def graph(self, neighbor_indices: Any, weights: Any) -> Any:
+    def graph(self, neighbor_indices: Array, weights: Array) -> Matrix:
         """Graph for a fitted attribute: a CSR matrix, or a ``DeviceGraph``."""
 
     @abstractmethod
-    def symmetric_graph(self, neighbor_indices: Any, weights: Any) -> Any:
+    def symmetric_graph(self, neighbor_indices: Array, weights: Array) -> Matrix:
         r"""The graph :math:`D^{-1/2} (W + W^\top) D^{-1/2}` with the degrees *D*."""
 
     @abstractmethod
-    def count_votes(self, neighbor_indices: Any, weights: Any, table: Any) -> Any:
+    def count_votes(self, neighbor_indices: Array, weights: Array, table: Array) -> Array:
         """Weighted sums of the neighbors' rows of a table (m, l) or :meth:`Support.vote_table`."""
 
     @abstractmethod
-    def squared_residuals(self, weights: Any, products: Any, labels: Any, n_labels: int) -> Any:
+    def squared_residuals(
+        self, weights: Array, products: Array, labels: Array, n_labels: int
+    ) -> Array:
         r"""Squared distance of each row to its reconstruction from neighbors of one label, (n, l).
 
         .. math:: \Big\|x_i - \sum_{a : y_a = j} w_{ia} x_a\Big\|^2
@@ -189,38 +192,38 @@ class Support(ABC):
         return pair_rows(self.sets)
 
     @cached_property
-    def rows(self) -> Any:
+    def rows(self) -> Array:
         """Row of each pair."""
         return self.backend.asarray(self._host_rows)
 
     @cached_property
-    def sizes(self) -> Any:
+    def sizes(self) -> Array:
         """Number of candidates of each row."""
         return self.backend.asarray(self.sets.sizes)
 
     @cached_property
-    def pair_weights(self) -> Any:
+    def pair_weights(self) -> float | Array:
         """Weight of each pair's row; the scalar 1.0 if all weights are equal."""
         weights = self.sets.row_weights
         return 1.0 if weights is None else self.backend.asarray(weights[self._host_rows])
 
-    def uniform(self) -> Any:
+    def uniform(self) -> Array:
         """Equal confidence for every candidate, :math:`1 / |S_i|`."""
         return self.backend.asarray(self._shares(None))
 
-    def prior(self) -> Any:
+    def prior(self) -> Array:
         r"""Weight :math:`\Pi_{ij}` of every candidate divided by the sum of its row.
 
         Without weights, and in rows with equal weights, exactly equal to :meth:`uniform`.
         """
         return self.backend.asarray(self._shares(self.sets.weights))
 
-    def preference(self) -> Any:
+    def preference(self) -> Array:
         r"""Difference :math:`\Pi_{ij} - 1 / |S_i|` between prior and uniform confidences."""
         return self.prior() - self.uniform()
 
     @cached_property
-    def relative_weights(self) -> Any:
+    def relative_weights(self) -> Array:
         """Weight of every candidate relative to the largest of its row; 1 without weights."""
         return self.backend.asarray(self._relative(self.sets.weights))
 
@@ -239,19 +242,19 @@ class Support(ABC):
     # --- support vectors and matrices -------------------------------------------------------------
 
     @abstractmethod
-    def gather(self, matrix: Any) -> Any:
+    def gather(self, matrix: Matrix) -> Array:
         """Entries of an (n_rows, n_labels) matrix on the support."""
 
     @abstractmethod
-    def scatter(self, values: Any, off_support: Any = 0.0) -> Any:
+    def scatter(self, values: Array, off_support: float | Array = 0.0) -> Array:
         """Dense (n_rows, n_labels) matrix; ``off_support`` is a number, or one per row."""
 
     @abstractmethod
-    def scatter_rows(self, values: Any, off_support: Any, rows: slice) -> Any:
+    def scatter_rows(self, values: Array, off_support: float | Array, rows: slice) -> Array:
         """As :meth:`scatter`, for a slice of the rows; ``off_support`` belongs to these rows."""
 
     @abstractmethod
-    def as_output(self, values: Any, off_support: float = 0.0) -> Any:
+    def as_output(self, values: Array, off_support: float = 0.0) -> Array:
         """Support vector for a fitted attribute: sparse if the candidates are a sparse mask.
 
         The sparse form stores every pair, zeros included; entries that it does not store are
@@ -259,27 +262,27 @@ class Support(ABC):
         """
 
     @abstractmethod
-    def vote_table(self, values: Any) -> Any:
+    def vote_table(self, values: Array) -> Array:
         """Support vector as the table for :meth:`Backend.count_votes`."""
 
     @abstractmethod
-    def largest(self, values: Any) -> Any:
+    def largest(self, values: Array) -> Array:
         """Largest value of each row."""
 
     @abstractmethod
-    def best_labels(self, values: Any) -> Any:
+    def best_labels(self, values: Array) -> Array:
         """Column of the largest value of each row; ties keep the label order."""
 
-    def best(self, matrix: Any) -> Any:
+    def best(self, matrix: Matrix) -> Array:
         """Candidate with the largest entry in each row of a matrix."""
         return self.backend.take_classes(self.classes, self.best_labels(self.gather(matrix)))
 
     @abstractmethod
-    def row_sums(self, values: Any) -> Any:
+    def row_sums(self, values: Array) -> Array:
         """Sum of the values of each row."""
 
     @abstractmethod
-    def label_sums(self, values: Any) -> Any:
+    def label_sums(self, values: Array) -> Array:
         """Sum of the values of each label."""
 
     @cached_property
@@ -290,7 +293,9 @@ class Support(ABC):
     # --- regression and graphs on the support -----------------------------------------------------
 
     @abstractmethod
-    def target_sums(self, features: Any, values: Any, off_support: Any) -> tuple[Any, Any]:
+    def target_sums(
+        self, features: Matrix, values: Array, off_support: float | Array
+    ) -> tuple[Array, Array]:
         r"""Sums :math:`\Phi^\top T` and :math:`\mathbf 1^\top T` of targets with features.
 
         The targets are ``values`` on the support and ``off_support``, a number or one per row,
@@ -298,17 +303,17 @@ class Support(ABC):
         """
 
     @abstractmethod
-    def pair_outputs(self, features: Any, coef: Any, intercept: Any) -> Any:
+    def pair_outputs(self, features: Matrix, coef: Array, intercept: Array) -> Array:
         r"""Outputs :math:`w_j^\top \phi_i + b_j` of the pairs (i, j)."""
 
     @abstractmethod
-    def neighbor_graph(self, neighbor_indices: Any) -> Any:
+    def neighbor_graph(self, neighbor_indices: Array) -> Matrix:
         """The pattern of an adaptive graph; see :class:`~ambilearn.solvers.SupportGraph`."""
 
     @abstractmethod
-    def restrict(self, graph: Any) -> Any:
+    def restrict(self, graph: Matrix) -> Matrix:
         """A graph of :meth:`Backend.graph` as a matrix on the support; supports ``@``."""
 
     @abstractmethod
-    def laplacian(self, graph: Any) -> Any:
+    def laplacian(self, graph: Matrix) -> Matrix:
         """The matrix *I* minus :meth:`restrict`; supports ``@``."""

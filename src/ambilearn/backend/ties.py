@@ -6,11 +6,13 @@ compared. Neighbors therefore do not depend on the memory layout, the sparse for
 of the rows.
 """
 
-from typing import Any
+from types import ModuleType
 
 import numpy as np
 from array_api_compat import array_namespace
 from numpy.typing import NDArray
+
+from ambilearn._utils.types import Array
 
 EXTRA_NEIGHBORS = 5  # proposed neighbors beyond those wanted, to detect ties for the last place
 
@@ -18,7 +20,7 @@ EXTRA_NEIGHBORS = 5  # proposed neighbors beyond those wanted, to detect ties fo
 _COINCIDENT = 16 * 2.0**-52
 
 
-def without_rounding(distances: Any, lengths: Any) -> Any:
+def without_rounding(distances: Array, lengths: Array) -> Array:
     """Distances in which rows that coincide up to rounding are at distance zero.
 
     ``lengths`` are those of the rows from which the distances are measured, in a shape that
@@ -28,13 +30,13 @@ def without_rounding(distances: Any, lengths: Any) -> Any:
     return xp.where(distances <= _COINCIDENT * lengths, 0.0, distances)
 
 
-def in_single(distances: Any, largest: Any) -> Any:
+def in_single(distances: Array, largest: Array) -> Array:
     """Distances relative to the largest, in single precision: equal if only rounding differs."""
     xp = array_namespace(distances)
     return xp.astype(distances / xp.where(largest > 0, largest, 1.0), xp.float32)
 
 
-def nearest_first(distances: Any) -> Any:
+def nearest_first(distances: Array) -> Array:
     """Order of the distances (n, m) of each row; ties keep the input order.
 
     Rows that cannot be neighbors have an infinite distance.
@@ -47,7 +49,7 @@ def nearest_first(distances: Any) -> Any:
     return xp.argsort(_comparable(xp, distances), axis=1, stable=True)
 
 
-def nearest_places(distances: Any, k: int) -> tuple[Any, Any]:
+def nearest_places(distances: Array, k: int) -> tuple[Array, Array]:
     """Places of the k smallest distances of each row, and whether the last is tied with all after.
 
     The distances (n, m) are those of the proposed neighbors, in the order of their row numbers. The
@@ -62,7 +64,7 @@ def nearest_places(distances: Any, k: int) -> tuple[Any, Any]:
     return order[:, :k], kth == farthest
 
 
-def _comparable(xp: Any, distances: Any) -> Any:
+def _comparable(xp: ModuleType, distances: Array) -> Array:
     finite = xp.where(xp.isfinite(distances), distances, 0.0)
     return in_single(distances, xp.max(finite, axis=1, keepdims=True))
 

@@ -121,7 +121,10 @@ class DistributedPLCL(PLCL):
     """
 
     n_landmarks: int  # never None: distributed rows have no kernel matrix
-    transduction_: Any  # a dask array
+    # Arrays of Dask.
+    transduction_: Any
+    label_distributions_: Any
+    complementary_distributions_: Any
 
     _parameter_constraints = {
         **PLCL._parameter_constraints,

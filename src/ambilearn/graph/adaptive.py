@@ -13,12 +13,13 @@ and *W* smooths the confidences *P*. The neighbors do not change during a fit
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace, device
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 
+from ambilearn._utils.types import Array, Matrix
 from ambilearn.backend import Support
 from ambilearn.graph.geometry import LocalGeometry
 from ambilearn.graph.neighbors import usable_neighbors, warn_inexact
@@ -36,7 +37,7 @@ class Neighborhoods:
         self.backend = candidates.backend
         self.geometry = geometry
         self.simplex = candidates.simplex
-        self.pattern: Any = candidates.neighbor_graph(geometry.neighbor_indices)
+        self.pattern: Matrix = candidates.neighbor_graph(geometry.neighbor_indices)
 
     def fit_graph(
         self,
@@ -67,7 +68,7 @@ class Neighborhoods:
         return AdaptiveGraph(self, weights)
 
 
-def _equalize_duplicates(gram: Any, averages: Any) -> Any:
+def _equalize_duplicates(gram: Array, averages: Array) -> Array:
     """Gram matrices whose optimal weights are equal for duplicate neighbors.
 
     For averages *A* and any weights *w*, :math:`ABA + c(I - A)` is no larger at *Aw* than at *w*,
@@ -87,7 +88,7 @@ class AdaptiveGraph:
     weights: NDArray[np.float64]
 
     @cached_property
-    def roughness(self) -> Any:
+    def roughness(self) -> Matrix:
         r"""The matrix of :math:`\|(I - W)P\|_F^2` on the support."""
         return self.neighborhoods.pattern.roughness(self.weights)
 
@@ -102,7 +103,7 @@ class AdaptiveGraph:
         start: NDArray[np.float64],
         target: NDArray[np.float64] | None,
         weight: float,
-        anchor: Any = 1.0,
+        anchor: float | Array = 1.0,
     ) -> NDArray[np.float64]:
         r"""Confidences that are close to ``target`` and smooth on the graph; support vectors.
 
@@ -128,18 +129,18 @@ class AdaptiveGraph:
         xp = array_namespace(p)
         return float(xp.sum(p * (self.roughness @ p)))
 
-    def output(self) -> Any:
+    def output(self) -> Array:
         """The graph *W* of shape (n, n) for a fitted attribute."""
         hoods = self.neighborhoods
         return hoods.backend.graph(hoods.geometry.neighbor_indices, self.weights)
 
 
 def local_geometry(
-    X: Any,
+    X: Matrix,
     candidates: Support,
     n_neighbors: int,
     precomputed: bool = False,
-    neighbors: Any = "auto",
+    neighbors: str | BaseEstimator = "auto",
 ) -> LocalGeometry:
     """Neighbors of the rows, n − 1 each if there are not ``n_neighbors`` other rows."""
     n_neighbors = usable_neighbors(n_neighbors, candidates.n_rows)

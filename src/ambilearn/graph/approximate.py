@@ -13,6 +13,7 @@ References
 
 from concurrent.futures import ThreadPoolExecutor
 from numbers import Integral
+from types import ModuleType
 from typing import Any, Self
 
 import numpy as np
@@ -25,6 +26,7 @@ from ambilearn._utils.blocks import IN_CACHE, row_blocks
 from ambilearn._utils.optional import requires_extra
 from ambilearn._utils.sklearn_compat import Interval
 from ambilearn._utils.threads import threads_for
+from ambilearn._utils.types import Matrix
 from ambilearn.backend.ties import order_by_row
 
 _ROWS_PER_CENTER = 64  # rows per center that k-means uses
@@ -77,7 +79,7 @@ class ApproximateNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         self.cell_size = cell_size
         self.n_probes = n_probes
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Matrix, y: None = None) -> Self:
         """Build the index.
 
         Parameters
@@ -107,7 +109,7 @@ class ApproximateNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         self.index_.add(rows)
         return self
 
-    def transform(self, X: Any) -> sparse.csr_array:
+    def transform(self, X: Matrix) -> sparse.csr_array:
         """Search the neighbors of each row.
 
         Parameters
@@ -240,7 +242,7 @@ def _by_cell(probes: NDArray[np.int64]) -> tuple[list[int], list[NDArray[np.intp
     return cells[begins].tolist(), asking
 
 
-def _import_faiss() -> Any:
+def _import_faiss() -> ModuleType:
     with requires_extra("ann", purpose="Approximate neighbor search"):
         import faiss
     return faiss

@@ -6,11 +6,11 @@ require one small Gram matrix per row,
 .. math:: (B_i)_{ab} = (z_i - z_a)^\top (z_i - z_b), \qquad a, b \in \mathcal N_i .
 """
 
-from typing import Any
-
 import numpy as np
 from array_api_compat import array_namespace, device
+from sklearn.base import BaseEstimator
 
+from ambilearn._utils.types import Array, Matrix
 from ambilearn.backend import HOST, Backend
 from ambilearn.backend.host.neighbors import ROUNDING, grams_from_products
 from ambilearn.graph.neighbors import (
@@ -52,12 +52,12 @@ class LocalGeometry:
 
     def __init__(
         self,
-        X: Any,
+        X: Matrix,
         n_neighbors: int,
         backend: Backend = HOST,
         *,
         precomputed: bool = False,
-        neighbors: Any = "auto",
+        neighbors: str | BaseEstimator = "auto",
     ) -> None:
         if precomputed:
             reject_search_in_kernel(neighbors)
@@ -75,7 +75,7 @@ class LocalGeometry:
         self.averages = duplicate_averages(self.gram)
 
 
-def duplicate_averages(gram: Any) -> Any | None:
+def duplicate_averages(gram: Array) -> Array | None:
     """Matrices (n, k, k) that replace each weight by the mean weight of the neighbor's duplicates.
 
     The reconstruction does not depend on how duplicate neighbors share their weight, so rounding

@@ -13,13 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import NearestNeighbors
 
 from ambilearn._utils.optional import install_command
 from ambilearn._utils.sklearn_compat import HasMethods, StrOptions, validate_parameter_constraints
 from ambilearn._utils.structure import check_structure
+from ambilearn._utils.types import Array, Matrix
 from ambilearn._utils.warnings import warn_user
 from ambilearn.backend import HOST, Backend, choose_backend
 from ambilearn.backend.host.neighbors import ROUNDING, pair_distances
@@ -36,7 +37,7 @@ from ambilearn.solvers import Solution
 class _Transformer(HasMethods):
     """An instance of a transformer; its class has the same methods but is not valid."""
 
-    def is_satisfied_by(self, val: Any) -> bool:
+    def is_satisfied_by(self, val: object) -> bool:
         return not isinstance(val, type) and super().is_satisfied_by(val)
 
     def __str__(self) -> str:
@@ -83,13 +84,15 @@ class Neighbors(NamedTuple):
         Distances to the neighbors; None for rows that were scaled to unit length.
     """
 
-    indices: Any
+    indices: Array
     search: "NeighborSearch"
-    X: Any
-    distances: Any = None
+    X: Matrix
+    distances: Matrix = None
 
 
-def find_neighbors(X: Any, k: int, neighbors: Any, form: str, backend: Backend) -> Neighbors:
+def find_neighbors(
+    X: Matrix, k: int, neighbors: str | BaseEstimator, form: str, backend: Backend
+) -> Neighbors:
     """The k nearest other rows of each row.
 
     ``form`` is "features", "unit" for rows scaled to unit length, or "kernel" if X is a kernel
@@ -134,13 +137,13 @@ class NeighborSearch:
     2²⁸ pairs of rows; otherwise the transformer decides which of the tied rows are neighbors.
     """
 
-    def __init__(self, neighbors: Any = "auto") -> None:
+    def __init__(self, neighbors: str | BaseEstimator = "auto") -> None:
         validate_parameter_constraints(
             {"neighbors": NEIGHBORS_CONSTRAINT}, {"neighbors": neighbors}, type(self).__name__
         )
         self._neighbors = neighbors
 
-    def fit(self, X: Any, n_neighbors: int) -> Any:
+    def fit(self, X: Matrix, n_neighbors: int) -> Array:
         """Store the rows to search, and return the neighbors of each row among the others.
 
         Parameters
@@ -190,7 +193,7 @@ class NeighborSearch:
         other.__setstate__(self.__getstate__() | {"X": move(self._X)})
         return other
 
-    def query(self, queries: Any, n_neighbors: int) -> Any:
+    def query(self, queries: Matrix, n_neighbors: int) -> Array:
         """Neighbors of new rows among the rows of :meth:`fit`.
 
         Parameters
@@ -209,7 +212,7 @@ class NeighborSearch:
             return self._exact.nearest(queries, n_neighbors)
         return self._from_graph(self._transformer.transform(queries), queries, n_neighbors)
 
-    def _from_graph(self, graph: Any, queries: Any | None, k: int) -> NDArray[np.intp]:
+    def _from_graph(self, graph: Matrix, queries: Matrix | None, k: int) -> NDArray[np.intp]:
         """The k nearest neighbors in the sparse graph of distances from a transformer."""
         X = self._X if queries is None else queries
         graph = _checked_graph(graph, (X.shape[0], self._X.shape[0]), self._transformer)
@@ -242,7 +245,7 @@ class NeighborSearch:
             neighbor_indices[short] = self._complete(X, short, queries is None, k)
         return neighbor_indices
 
-    def _report_short(self, X: Any, short: NDArray[np.intp], k: int) -> None:
+    def _report_short(self, X: Matrix, short: NDArray[np.intp], k: int) -> None:
         """Warn about rows with too few neighbors; raise if the metric is not Euclidean."""
         name = type(self._transformer).__name__
         if not _is_euclidean(self._transformer):
@@ -259,7 +262,7 @@ class NeighborSearch:
             )
 
     def _complete(
-        self, X: Any, short: NDArray[np.intp], others_only: bool, k: int
+        self, X: Matrix, short: NDArray[np.intp], others_only: bool, k: int
     ) -> NDArray[np.intp]:
         """Exact neighbors of rows for which the result of a transformer is not sufficient."""
         if not hasattr(self, "_exact"):
@@ -274,7 +277,7 @@ class NeighborSearch:
         return others
 
 
-def _make_transformer(neighbors: Any, X: Any, k: int) -> Any | None:
+def _make_transformer(neighbors: str | BaseEstimator, X: Matrix, k: int) -> BaseEstimator | None:
     """Unfitted transformer that searches more than k neighbors per row; None for exact search."""
     if neighbors == "exact":
         return None
@@ -297,7 +300,7 @@ def _make_transformer(neighbors: Any, X: Any, k: int) -> Any | None:
     return transformer
 
 
-def _choose_method(X: Any) -> str:
+def _choose_method(X: Matrix) -> str:
     """Exact if that is fast, else approximate; exact with a warning if that is not available."""
     n, d = X.shape
     if n <= _MAX_EXACT_ROWS or d <= _EXACT_FEATURES:
@@ -318,7 +321,9 @@ def _choose_method(X: Any) -> str:
     return "exact"
 
 
-def _checked_graph(graph: Any, shape: tuple[int, int], transformer: Any) -> sparse.csr_array:
+def _checked_graph(
+    graph: Matrix, shape: tuple[int, int], transformer: BaseEstimator
+) -> sparse.csr_array:
     """Validate the graph from a transformer, and convert it to CSR with sorted columns."""
     name = type(transformer).__name__
     if not sparse.issparse(graph):
@@ -337,7 +342,7 @@ def _checked_graph(graph: Any, shape: tuple[int, int], transformer: Any) -> spar
     return graph
 
 
-def _is_euclidean(transformer: Any) -> bool:
+def _is_euclidean(transformer: BaseEstimator) -> bool:
     """Whether a transformer searches the nearest rows by Euclidean distance."""
     params = transformer.get_params(deep=False)
     metric = params.get("metric", "euclidean")
@@ -346,7 +351,7 @@ def _is_euclidean(transformer: Any) -> bool:
     )
 
 
-def reject_search_in_kernel(neighbors: Any) -> None:
+def reject_search_in_kernel(neighbors: str | BaseEstimator) -> None:
     """Raise if a search method is set: a kernel matrix contains all distances."""
     if neighbors not in ("auto", "exact"):
         raise ValueError(
@@ -355,7 +360,7 @@ def reject_search_in_kernel(neighbors: Any) -> None:
         )
 
 
-def _reject_search_on_device(neighbors: Any) -> None:
+def _reject_search_on_device(neighbors: str | BaseEstimator) -> None:
     """Raise if a search method other than exact is set: the others run on the CPU."""
     if neighbors not in ("auto", "exact"):
         raise ValueError(
@@ -386,14 +391,14 @@ def squared_kernel_distances(K: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.clip(distances, 0, None, out=distances)
 
 
-def match_sparsity(fitted: Any, X: Any) -> Any:
+def match_sparsity(fitted: Matrix, X: Matrix) -> Matrix:
     """X, converted to sparse or dense as the fitted rows are."""
     if sparse.issparse(X) == sparse.issparse(fitted):
         return X
     return X.toarray() if sparse.issparse(X) else sparse.csr_array(X)
 
 
-def warn_inexact(solution: Solution[Any], problem: str) -> None:
+def warn_inexact(solution: Solution[Array], problem: str) -> None:
     """Warn that a solution is not optimal; ``problem`` names the unknowns in the message."""
     warn_user(
         f"The {problem} are not exact: the solver {solution.status.value} (residual "

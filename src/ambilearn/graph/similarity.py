@@ -11,12 +11,11 @@ to the *k*-th neighbor. Confidences are smooth when :math:`\mathrm{tr}(P^\top (I
 small.
 """
 
-from typing import Any
-
 import numpy as np
 from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
+from ambilearn._utils.types import Array
 from ambilearn.backend import Support
 from ambilearn.graph.neighbors import Neighbors, warn_inexact
 from ambilearn.solvers import Solution, solve_confidences
@@ -55,7 +54,7 @@ class SimilarityGraph:
         target: NDArray[np.float64] | None,
         weight: float,
         cost: NDArray[np.float64] | None = None,
-        anchor: Any = 1.0,
+        anchor: float | Array = 1.0,
     ) -> NDArray[np.float64]:
         r"""Confidences that are close to ``target``, smooth, and of low cost; support vectors.
 

@@ -17,10 +17,11 @@ References
 .. [1] Nocedal, Wright. Numerical Optimization, 2nd ed., section 16.5. Springer, 2006.
 """
 
-from typing import Any
+from types import ModuleType
 
 from array_api_compat import array_namespace, device
 
+from ambilearn._utils.types import Array
 from ambilearn.solvers.result import Status
 
 # Tolerance of the optimality conditions, for matrices with mean diagonal 1. It is far below the
@@ -29,8 +30,8 @@ _TOLERANCE = 1e-13
 
 
 def minimize_over_weights(
-    B: Any, linear: Any, start: Any | None, *, sum_to_one: bool, max_steps: int
-) -> tuple[Any, Status, int]:
+    B: Array, linear: Array, start: Array | None, *, sum_to_one: bool, max_steps: int
+) -> tuple[Array, Status, int]:
     """Minimize the problem of every row over its non-negative weights.
 
     ``B``, of shape (n, k, k), has symmetric positive definite matrices with a mean diagonal of
@@ -95,8 +96,8 @@ def minimize_over_weights(
 
 
 def _minimize_on_face(
-    xp: Any, B: Any, linear: Any, free: Any, identity: Any, sum_to_one: bool
-) -> tuple[Any, Any]:
+    xp: ModuleType, B: Array, linear: Array, free: Array, identity: Array, sum_to_one: bool
+) -> tuple[Array, Array]:
     """Minimizer over the free weights without sign constraints, and ``B @ w`` of the free weights.
 
     The equation of a weight that is not free is ``w = 0``.
@@ -111,7 +112,7 @@ def _minimize_on_face(
     return direction / total, linear / total
 
 
-def with_ridge(xp: Any, gram: Any, ridge: float) -> tuple[Any, Any]:
+def with_ridge(xp: ModuleType, gram: Array, ridge: float) -> tuple[Array, Array]:
     """Matrices divided by their mean diagonal, plus a ridge, and the means of shape (n, 1, 1).
 
     Zero matrices become the ridge only.
@@ -123,6 +124,6 @@ def with_ridge(xp: Any, gram: Any, ridge: float) -> tuple[Any, Any]:
     return gram / scale + ridge * identity, scale
 
 
-def _one_hot(xp: Any, index: Any, k: int) -> Any:
+def _one_hot(xp: ModuleType, index: Array, k: int) -> Array:
     """Rows of length k that are True only at the given index."""
     return index[:, None] == xp.arange(k, device=device(index))[None, :]

@@ -10,9 +10,12 @@ References
 .. [1] Golub, Van Loan. Matrix Computations, 4th ed., section 4.2. Johns Hopkins, 2013.
 """
 
-from typing import Any, NamedTuple
+from types import ModuleType
+from typing import NamedTuple
 
 from array_api_compat import array_namespace, device, is_cupy_namespace
+
+from ambilearn._utils.types import Array, Matrix
 
 _PANEL = 4096  # columns per panel: wide enough for matrix products at the full rate of the GPU
 _TOLERANCE = 1e-12  # tolerance of conjugate gradients, relative to the right-hand side
@@ -30,14 +33,14 @@ class BlockedFactor(NamedTuple):
         runs more in parallel than a triangular solve.
     """
 
-    lower: Any
-    inverses: list[Any]
+    lower: Array
+    inverses: list[Array]
 
-    def solve(self, columns: Any) -> Any:
+    def solve(self, columns: Array) -> Array:
         r"""The product :math:`(LL^\top)^{-1} C` with columns *C* of shape (n, c)."""
         return self.solve_upper(self.solve_lower(columns))
 
-    def solve_lower(self, columns: Any, start: int = 0) -> Any:
+    def solve_lower(self, columns: Array, start: int = 0) -> Array:
         r"""The product :math:`L^{-1} C` with columns *C* of shape (n, c).
 
         The columns are zero above row ``start``, the first row of a panel.
@@ -54,7 +57,7 @@ class BlockedFactor(NamedTuple):
             solved[first:end, :] = xp.matmul(inverse, block)
         return solved
 
-    def solve_upper(self, columns: Any) -> Any:
+    def solve_upper(self, columns: Array) -> Array:
         r"""The product :math:`L^{-\top} C` with columns *C* of shape (n, c)."""
         xp = array_namespace(columns)
         solved = xp.asarray(columns, copy=True)
@@ -67,7 +70,7 @@ class BlockedFactor(NamedTuple):
             solved[first:end, :] = xp.matmul(xp.matrix_transpose(inverse), block)
         return solved
 
-    def inverse_diagonal(self) -> Any:
+    def inverse_diagonal(self) -> Array:
         r"""The diagonal of :math:`(LL^\top)^{-1}`, shape (n,)."""
         xp, n = array_namespace(self.lower), self.lower.shape[0]
         parts = []
@@ -81,7 +84,7 @@ class BlockedFactor(NamedTuple):
         return xp.concat(parts)
 
 
-def factor_in_place(matrix: Any) -> BlockedFactor:
+def factor_in_place(matrix: Matrix) -> BlockedFactor:
     """Lower Cholesky factor of a symmetric matrix, which is overwritten.
 
     Raises ArithmeticError if the matrix is not positive definite. Its argument is the order of a
@@ -126,7 +129,7 @@ class ShiftedFactor(NamedTuple):
     factor: BlockedFactor
     shift: float
 
-    def solve(self, columns: Any, max_steps: int = 1000) -> Any:
+    def solve(self, columns: Array, max_steps: int = 1000) -> Array:
         """Solution for right-hand sides of shape (n, c), with every column at full precision."""
         xp = array_namespace(columns)
         lower, upper = self.factor.solve_lower, self.factor.solve_upper
@@ -150,16 +153,16 @@ class ShiftedFactor(NamedTuple):
         return upper(solved)
 
 
-def _ratio(xp: Any, above: Any, below: Any, where: Any) -> Any:
+def _ratio(xp: ModuleType, above: Array, below: Array, where: Array) -> Array:
     return xp.where(where, above / xp.where(where, below, 1.0), 0.0)
 
 
-def _panels(matrix: Any) -> list[tuple[int, int]]:
+def _panels(matrix: Matrix) -> list[tuple[int, int]]:
     n = matrix.shape[0]
     return [(first, min(first + _PANEL, n)) for first in range(0, n, _PANEL)]
 
 
-def _small_factor(xp: Any, corner: Any, end: int) -> Any:
+def _small_factor(xp: ModuleType, corner: Array, end: int) -> Array:
     try:
         factor = xp.linalg.cholesky(corner)
     except Exception as error:  # every library has its own exception
@@ -171,7 +174,7 @@ def _small_factor(xp: Any, corner: Any, end: int) -> Any:
     return factor
 
 
-def _solve_lower_triangle(xp: Any, triangle: Any, columns: Any) -> Any:
+def _solve_lower_triangle(xp: ModuleType, triangle: Array, columns: Array) -> Array:
     """Triangular solve, which is not in the array API standard; falls back to a general solve."""
     if is_cupy_namespace(xp):
         from cupyx.scipy.linalg import solve_triangular

@@ -1,11 +1,13 @@
 """Cholesky factors of a kernel matrix plus a multiple of the identity."""
 
-from typing import Any, NamedTuple
+from types import ModuleType
+from typing import NamedTuple
 
 import numpy as np
 from array_api_compat import array_namespace, device
 from numpy.typing import NDArray
 
+from ambilearn._utils.types import Matrix
 from ambilearn.solvers.blocked_cholesky import BlockedFactor, factor_in_place
 from ambilearn.solvers.lapack import factorize_in_place, invert_factor, solve_by_factor
 
@@ -57,7 +59,7 @@ def factorize_by_lapack(
     return LapackFactor(matrix)
 
 
-def factorize_by_blocks(matrix: Any, ridge: float, overwrite: bool = False) -> BlockedFactor:
+def factorize_by_blocks(matrix: Matrix, ridge: float, overwrite: bool = False) -> BlockedFactor:
     """As :func:`factorize_by_lapack`, for arrays of any library."""
     xp = array_namespace(matrix)
     matrix = matrix if overwrite else xp.asarray(matrix, copy=True)
@@ -68,7 +70,7 @@ def factorize_by_blocks(matrix: Any, ridge: float, overwrite: bool = False) -> B
         raise _not_positive_definite(ridge, error.args[0]) from error
 
 
-def _add_to_diagonal(xp: Any, matrix: Any, value: float) -> None:
+def _add_to_diagonal(xp: ModuleType, matrix: Matrix, value: float) -> None:
     """Add to the diagonal in place, by blocks: the array API has no access to the diagonal."""
     step = min(1024, matrix.shape[0])
     identity = value * xp.eye(step, dtype=matrix.dtype, device=device(matrix))

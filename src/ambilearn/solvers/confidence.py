@@ -25,26 +25,26 @@ References
 """
 
 from math import isfinite
-from typing import Any
 
 from array_api_compat import array_namespace
 
+from ambilearn._utils.types import Array, Matrix
 from ambilearn.solvers.result import Solution, Status
 from ambilearn.solvers.simplex import CandidateSimplex
 
 
 def solve_confidences(
     simplex: CandidateSimplex,
-    roughness: Any,
-    target: Any | None,
+    roughness: Matrix,
+    target: Array | None,
     weight: float,
-    start: Any,
+    start: Array,
     *,
-    cost: Any | None = None,
-    anchor: Any = 1.0,
+    cost: Array | None = None,
+    anchor: float | Array = 1.0,
     tol: float = 1e-9,
     max_steps: int = 5000,
-) -> Solution[Any]:
+) -> Solution[Array]:
     r"""Minimize :math:`\|p - o\|_a^2 + c\,p^\top R p + d^\top p` over the candidate simplices.
 
     The first term is :math:`\sum_i a_i (p_i - o_i)^2`.
@@ -83,7 +83,7 @@ def solve_confidences(
     if cost is not None:
         linear = linear - cost / 2
 
-    def product(p: Any) -> Any:
+    def product(p: Array) -> Array:
         """Product with the matrix A of the objective, whose gradient is 2 (A p − linear)."""
         rough = roughness @ p
         rough *= weight

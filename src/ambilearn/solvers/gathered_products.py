@@ -7,9 +7,12 @@ share a layout, so that a few long rows do not pad all short ones. No operation 
 inputs give identical results.
 """
 
-from typing import Any, NamedTuple
+from types import ModuleType
+from typing import NamedTuple
 
 from array_api_compat import array_namespace, device
+
+from ambilearn._utils.types import Array
 
 # Zeros accepted as padding before another layout is used, which costs a few more kernel calls.
 _MAX_PADDING = 2_000_000
@@ -18,14 +21,14 @@ _MAX_PADDING = 2_000_000
 class Layout(NamedTuple):
     """Rows of similar length: ``entry`` and ``column`` of shape (r, w) index their entries."""
 
-    entry: Any
-    column: Any
+    entry: Array
+    column: Array
 
 
 class SparsePattern:
     """Positions of the entries of a sparse matrix; entries at the same position are summed."""
 
-    def __init__(self, rows: Any, columns: Any, n_rows: int) -> None:
+    def __init__(self, rows: Array, columns: Array, n_rows: int) -> None:
         xp, where = array_namespace(rows), device(rows)
         n_entries = rows.shape[0]
         order = xp.argsort(rows)
@@ -52,7 +55,7 @@ class SparsePattern:
         # Products are computed layout by layout; `position` restores the order of the rows.
         self.position = xp.argsort(xp.concat(members)) if len(members) > 1 else None
 
-    def matrix(self, values: Any) -> "GatheredMatrix":
+    def matrix(self, values: Array) -> "GatheredMatrix":
         """Matrix with these values, in the order of ``rows`` and ``columns``."""
         xp = array_namespace(values)
         values = xp.concat([values, xp.zeros((1,), dtype=values.dtype, device=device(values))])
@@ -65,10 +68,10 @@ class GatheredMatrix:
     ``values`` are those of the entries, in the layouts of the pattern.
     """
 
-    def __init__(self, pattern: SparsePattern, values: list[Any]) -> None:
+    def __init__(self, pattern: SparsePattern, values: list[Array]) -> None:
         self._pattern, self._values = pattern, values
 
-    def __matmul__(self, x: Any) -> Any:
+    def __matmul__(self, x: Array) -> Array:
         xp = array_namespace(x)
         parts = []
         for layout, values in zip(self._pattern.layouts, self._values, strict=True):
@@ -79,12 +82,12 @@ class GatheredMatrix:
         return xp.take(xp.concat(parts), self._pattern.position, axis=0)
 
 
-def _take(xp: Any, x: Any, index: Any) -> Any:
+def _take(xp: ModuleType, x: Array, index: Array) -> Array:
     taken = xp.take(x, xp.reshape(index, (-1,)), axis=0)
     return xp.reshape(taken, (*index.shape, *x.shape[1:]))
 
 
-def _layout_lengths(xp: Any, lengths: Any) -> list[tuple[int, int]]:
+def _layout_lengths(xp: ModuleType, lengths: Array) -> list[tuple[int, int]]:
     """Shortest and longest row of each layout: powers of two, merged if little padding is added."""
     longest = int(xp.max(lengths)) if lengths.shape[0] else 0
     bounds: list[tuple[int, int]] = []

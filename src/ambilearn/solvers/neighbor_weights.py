@@ -11,17 +11,18 @@ References
 .. [1] Jia, Si, Zhang. Complementary classifier induced partial label learning. KDD 2023.
 """
 
-from typing import Any
+from types import ModuleType
 
 from array_api_compat import array_namespace, device
 
+from ambilearn._utils.types import Array
 from ambilearn.solvers.active_set import minimize_over_weights, with_ridge
 from ambilearn.solvers.result import Solution
 
 
 def solve_neighbor_weights(
-    gram: Any, start: Any | None = None, *, ridge: float = 1e-10, max_steps: int = 1000
-) -> Solution[Any]:
+    gram: Array, start: Array | None = None, *, ridge: float = 1e-10, max_steps: int = 1000
+) -> Solution[Array]:
     """Minimize ``w @ gram[i] @ w`` over the simplex for every *i*.
 
     Parameters
@@ -58,7 +59,7 @@ def solve_neighbor_weights(
     return Solution(weights, status, steps, _violation(xp, B, weights))
 
 
-def _violation(xp: Any, B: Any, w: Any) -> float:
+def _violation(xp: ModuleType, B: Array, w: Array) -> float:
     """Largest decrease in slope from moving weight to another neighbor."""
     slope = xp.matmul(B, w[:, :, None])[:, :, 0]
     level = xp.sum(slope * w, axis=1)

@@ -12,17 +12,18 @@ References
    IJCAI 2015.
 """
 
-from typing import Any
+from types import ModuleType
 
 from array_api_compat import array_namespace
 
+from ambilearn._utils.types import Array
 from ambilearn.solvers.active_set import minimize_over_weights, with_ridge
 from ambilearn.solvers.result import Solution
 
 
 def solve_nonnegative_least_squares(
-    gram: Any, products: Any, *, ridge: float = 1e-10, max_steps: int = 1000
-) -> Solution[Any]:
+    gram: Array, products: Array, *, ridge: float = 1e-10, max_steps: int = 1000
+) -> Solution[Array]:
     """Minimize ``w @ gram[i] @ w - 2 * products[i] @ w`` over ``w >= 0`` for every *i*.
 
     Parameters
@@ -63,7 +64,7 @@ def solve_nonnegative_least_squares(
     return Solution(weights * (unit / scale[:, :, 0]), status, steps, residual)
 
 
-def _violation(xp: Any, B: Any, c: Any, w: Any) -> float:
+def _violation(xp: ModuleType, B: Array, c: Array, w: Array) -> float:
     """Largest slope: absolute for positive weights, only descending for zero weights."""
     slope = xp.matmul(B, w[:, :, None])[:, :, 0] - c
     return float(xp.max(xp.where(w > 0, xp.abs(slope), -slope)))

@@ -23,6 +23,7 @@ import numpy as np
 from array_api_compat import array_namespace, device
 from scipy import sparse
 
+from ambilearn._utils.types import Array, Matrix
 from ambilearn.solvers.blocked_cholesky import ShiftedFactor
 from ambilearn.solvers.centering import column_centers, subtract_from_rows
 from ambilearn.solvers.cholesky import factorize_by_lapack
@@ -30,7 +31,7 @@ from ambilearn.solvers.result import Solution, Status
 
 _MAX_CENTERED = 2**22  # numbers that are centered at once
 
-Factorize = Callable[[Any, float, bool], Any]
+Factorize = Callable[[Array, float, bool], Any]
 
 
 class RidgeFit(NamedTuple):
@@ -48,9 +49,9 @@ class RidgeFit(NamedTuple):
         The penalty :math:`\|w\|_F^2`.
     """
 
-    coef: Any
-    intercept: Any
-    fitted: Any
+    coef: Array
+    intercept: Array
+    fitted: Array
     squared_norm: float
 
 
@@ -74,15 +75,15 @@ class KernelRidge:
 
     def __init__(
         self,
-        kernel: Any,
+        kernel: Array,
         ridge: float,
         overwrite: bool = False,
-        row_weights: Any | None = None,
+        row_weights: Array | None = None,
         factorize: Factorize = factorize_by_lapack,
     ) -> None:
         xp = array_namespace(kernel)
         self._ridge = ridge
-        self._root: Any | None = None  # D
+        self._root: Array | None = None  # D
         if row_weights is not None:
             self._root = xp.sqrt(row_weights)[:, None]
             if overwrite:  # memory for a copy is not guaranteed
@@ -93,9 +94,9 @@ class KernelRidge:
         self._factor = factorize(kernel, ridge, overwrite)
         ones = xp.ones((kernel.shape[0], 1), dtype=kernel.dtype, device=device(kernel))
         self._unit = self._factor.solve(self._scale(ones))
-        self._complements: Any | None = None
+        self._complements: Array | None = None
 
-    def _scale(self, values: Any) -> Any:
+    def _scale(self, values: Array) -> Array:
         """The product with *D*; no copy if all rows have equal weight."""
         return values if self._root is None else self._root * values
 
@@ -114,7 +115,7 @@ class KernelRidge:
         other._complements = None
         return other
 
-    def solve(self, targets: Any) -> Solution[RidgeFit]:
+    def solve(self, targets: Array) -> Solution[RidgeFit]:
         """Fit the targets P of shape (n, l); the value is a :class:`RidgeFit`."""
         xp = array_namespace(targets)
         solved = self._factor.solve(self._scale(targets))
@@ -129,11 +130,11 @@ class KernelRidge:
         fit = RidgeFit(coef, intercept, fitted, float(xp.sum(coef * fitted)))
         return Solution(fit, Status.OPTIMAL, 1, 0.0)
 
-    def solve_system(self, columns: Any) -> Any:
+    def solve_system(self, columns: Array) -> Array:
         r"""The product :math:`M^{-1} C` with columns *C* of shape (n, c); :math:`DM^{-1}DC`."""
         return self._scale(self._factor.solve(self._scale(columns)))
 
-    def leverage_complements(self) -> Any:
+    def leverage_complements(self) -> Array:
         r"""One minus the leverage of each row, :math:`1 - h_i`, shape (n,).
 
         The outputs are :math:`H = SP` with a matrix *S* that has the leverages :math:`h_i` on its
@@ -158,7 +159,7 @@ class KernelRidge:
             )
         return self._complements
 
-    def influence(self, rows: Any, changes: Any) -> Any:
+    def influence(self, rows: Array, changes: Array) -> Array:
         r"""Change of the leave-one-out outputs of all rows by new targets of some rows.
 
         .. math:: \Delta h_i = \frac1{1 - h_{ii}} \sum_{r \ne i} S_{ir} \delta_r
@@ -173,7 +174,7 @@ class KernelRidge:
         return without_own_targets(outputs, rows, changes, self.leverage_complements())
 
 
-def without_own_targets(outputs: Any, rows: Any, changes: Any, complements: Any) -> Any:
+def without_own_targets(outputs: Array, rows: Array, changes: Array, complements: Array) -> Array:
     """Change of the leave-one-out outputs: without the effect of a row's target on its own output.
 
     ``outputs`` is the change of the fitted outputs, and is overwritten.
@@ -197,11 +198,11 @@ class Moments(NamedTuple):
     """
 
     n_rows: float
-    mean: Any
-    scatter: Any
+    mean: Array
+    scatter: Array
 
     @classmethod
-    def of(cls, features: Any, row_weights: Any | None = None) -> "Moments":
+    def of(cls, features: Matrix, row_weights: Array | None = None) -> "Moments":
         """Moments of features of shape (n, m); sparse features stay sparse."""
         xp = np if sparse.issparse(features) else array_namespace(features)
         n, m = features.shape
@@ -231,7 +232,7 @@ class Moments(NamedTuple):
         return Moments(n_rows, mean, self.scatter + other.scatter + between)
 
 
-def _times_rows(features: Any, row_weights: Any) -> Any:
+def _times_rows(features: Matrix, row_weights: Array) -> Array:
     if sparse.issparse(features):
         return sparse.diags_array(row_weights) @ features
     return row_weights[:, None] * features
@@ -254,8 +255,8 @@ class PrimalFit(NamedTuple):
         Sum of the outputs on the training rows.
     """
 
-    coef: Any
-    intercept: Any
+    coef: Array
+    intercept: Array
     squared_norm: float
     squared_outputs: float
     total_output: float
@@ -287,9 +288,11 @@ class PrimalRidge:
         self._n_rows = moments.n_rows
         self._mean, self._gram = moments.mean, moments.scatter
         self._factor = factorize(self._gram, ridge, False)
-        self.complements: Any = None  # 1 - leverage of all rows, once a regressor has computed it
+        self.complements: Array | None = (
+            None  # 1 - leverage of all rows, once a regressor has computed it
+        )
 
-    def solve(self, product: Any, total: Any, everywhere: float = 0.0) -> Solution[PrimalFit]:
+    def solve(self, product: Array, total: Array, everywhere: float = 0.0) -> Solution[PrimalFit]:
         r"""Fit targets P given by their sums; the value is a :class:`PrimalFit`.
 
         ``product`` is :math:`\Phi^\top P`, and ``total`` is :math:`\mathbf 1^\top P`. The number
@@ -310,7 +313,7 @@ class PrimalRidge:
         )
         return Solution(fit, Status.OPTIMAL, 1, 0.0)
 
-    def leverage_complements(self, features: Any, row_weights: Any = 1.0) -> Any:
+    def leverage_complements(self, features: Matrix, row_weights: float | Array = 1.0) -> Array:
         r"""As :meth:`KernelRidge.leverage_complements`, for some rows of the features.
 
         .. math:: 1 - h_i = 1 - v_i \Big(\frac1n

@@ -30,11 +30,13 @@ An unshared entry is the only one in its row of *Z*: it adds :math:`w^2` to the 
 :math:`Z^\top Z` and has no other effect. In real data most entries are unshared.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+
+from ambilearn._utils.types import Array
 
 _MAX_BLOCK_ROWS = 2048  # large enough to amortize Python's overhead, small enough for the cache
 _MAX_BLOCK_VALUES = 2**22  # confidences in a block, if rows and neighbors have very many labels
@@ -155,7 +157,7 @@ class SupportGraph:
         columns = np.concatenate([Z.indices[alone], self._unshared_columns])
         squares = np.concatenate([Z.data[alone], entries[self._unshared_sources]]) ** 2
         # NumPy's type hints ignore that bincount with weights returns floats.
-        diagonal: NDArray[Any] = np.bincount(columns, squares, minlength=self._n_pairs)
+        diagonal: Array = np.bincount(columns, squares, minlength=self._n_pairs)
         # Sorted by length: branch prediction makes the product twice as fast.
         several = np.flatnonzero(lengths > 1)
         factor = Z[several[np.argsort(lengths[several], kind="stable")]]

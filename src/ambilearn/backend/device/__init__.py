@@ -5,12 +5,12 @@ Blocks are large, because each call has overhead; sparse products gather
 """
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
+from ambilearn._utils.types import Array, Matrix
 from ambilearn.backend.arrays import to_device_of, to_numpy
 from ambilearn.backend.device import distances, neighbors
 from ambilearn.backend.device.blocks import device_blocks
@@ -25,28 +25,28 @@ from ambilearn.solvers import factorize_by_blocks
 class DeviceBackend(Backend):
     """Operations on the rows of a fit on the device of the array ``like``."""
 
-    def __init__(self, like: Any) -> None:
+    def __init__(self, like: Array) -> None:
         self._like = like[:0, ...]  # the library and the device, but none of the memory
 
     def support(self, sets: CandidateSets) -> DeviceSupport:
         return DeviceSupport(sets, self)
 
-    def asarray(self, values: NDArray[Any]) -> Any:
+    def asarray(self, values: Array) -> Array:
         return to_device_of(values, self._like)
 
-    def take_rows(self, X: Any, rows: NDArray[np.intp]) -> Any:
+    def take_rows(self, X: Matrix, rows: NDArray[np.intp]) -> Array:
         return array_namespace(X).take(X, self.asarray(rows), axis=0)
 
-    def take_classes(self, classes: Any, columns: Any) -> Any:
+    def take_classes(self, classes: Array, columns: Array) -> Array:
         classes = to_numpy(classes)
         if classes.dtype.kind not in "biuf":  # text
             return classes[to_numpy(columns)]
         return array_namespace(columns).take(self.asarray(classes), columns)
 
-    def blocks(self, X: Any, numbers_per_row: int = 1) -> Iterator[slice]:
+    def blocks(self, X: Matrix, numbers_per_row: int = 1) -> Iterator[slice]:
         return device_blocks(X.shape[0], numbers_per_row)
 
-    def largest_magnitude(self, X: Any) -> float:
+    def largest_magnitude(self, X: Matrix) -> float:
         xp = array_namespace(X)
         return max(float(xp.max(X)), -float(xp.min(X)), 0.0)
 
@@ -54,10 +54,10 @@ class DeviceBackend(Backend):
     _mean_distance = staticmethod(distances.mean_distance)
     gaussian = staticmethod(distances.gaussian)
 
-    def as_kernel(self, K: Any) -> Any:
+    def as_kernel(self, K: Matrix) -> Array:
         return K
 
-    def whitening(self, K: Any) -> Any:
+    def whitening(self, K: Matrix) -> Array:
         xp = array_namespace(K)
         values, vectors = xp.linalg.eigh((K + xp.matrix_transpose(K)) / 2)
         # Eigenvalues ascend: the last ones are kept.
@@ -65,7 +65,7 @@ class DeviceBackend(Backend):
         first = K.shape[0] - kept
         return vectors[:, first:] / xp.sqrt(values[first:])
 
-    def factorize(self, matrix: Any, ridge: float, overwrite: bool) -> Factor:
+    def factorize(self, matrix: Matrix, ridge: float, overwrite: bool) -> Factor:
         return factorize_by_blocks(matrix, ridge, overwrite)
 
     unit_rows = staticmethod(neighbors.unit_rows)
@@ -78,7 +78,7 @@ class DeviceBackend(Backend):
     graph = staticmethod(graph_of_neighbors)
     symmetric_graph = staticmethod(symmetric_graph)
 
-    def sum_of_forms(self, gram: Any, weights: Any) -> float:
+    def sum_of_forms(self, gram: Array, weights: Array) -> float:
         xp = array_namespace(gram)
         rebuilt = xp.matmul(gram, weights[:, :, None])[:, :, 0]
         return float(xp.sum(weights * rebuilt))

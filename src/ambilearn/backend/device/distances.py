@@ -4,14 +4,13 @@ The array API has no ``out=``: each large block is one expression, written into 
 its size.
 """
 
-from typing import Any
-
 from array_api_compat import array_namespace, device
 
+from ambilearn._utils.types import Array, Matrix
 from ambilearn.backend.device.blocks import device_blocks
 
 
-def squared_distances(X: Any, Z: Any | None = None) -> Any:
+def squared_distances(X: Matrix, Z: Matrix | None = None) -> Array:
     """Squared distances of the rows of X and Z; without Z of X and X, with a zero diagonal."""
     xp = array_namespace(X)
     own = Z is None or Z is X
@@ -34,7 +33,7 @@ def squared_distances(X: Any, Z: Any | None = None) -> Any:
     return squared
 
 
-def clear_diagonal(matrix: Any) -> None:
+def clear_diagonal(matrix: Matrix) -> None:
     """Set the diagonal to zero, in place and by small blocks: the array API cannot access it."""
     xp, n = array_namespace(matrix), matrix.shape[0]
     step = min(1024, n)
@@ -45,7 +44,7 @@ def clear_diagonal(matrix: Any) -> None:
         matrix[rows, rows] *= others[:size, :size]
 
 
-def mean_distance(squared: Any) -> float:
+def mean_distance(squared: Array) -> float:
     """Mean of the off-diagonal distances, given their squares; 1 if all are zero."""
     xp, n = array_namespace(squared), squared.shape[0]
     blocks = device_blocks(*squared.shape)
@@ -53,7 +52,7 @@ def mean_distance(squared: Any) -> float:
     return total / (n * (n - 1)) or 1.0
 
 
-def gaussian(squared: Any, sigma: float) -> Any:
+def gaussian(squared: Array, sigma: float) -> Array:
     """exp(−squared / 2σ²), in place."""
     xp = array_namespace(squared)
     for rows in device_blocks(*squared.shape):

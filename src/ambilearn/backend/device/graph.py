@@ -5,11 +5,13 @@ are large, because every call has its price, and sparse products gather
 (:mod:`ambilearn.solvers.gathered_products`).
 """
 
-from typing import Any, NamedTuple
+from types import ModuleType
+from typing import NamedTuple
 
 from array_api_compat import array_namespace, device
 from scipy import sparse
 
+from ambilearn._utils.types import Array
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.solvers.gathered_products import GatheredMatrix, SparsePattern
 
@@ -32,9 +34,9 @@ class DeviceGraph(NamedTuple):
         Number of rows.
     """
 
-    rows: Any
-    columns: Any
-    weights: Any
+    rows: Array
+    columns: Array
+    weights: Array
     n_rows: int
 
     def to_csr(self) -> sparse.csr_array:
@@ -46,7 +48,7 @@ class DeviceGraph(NamedTuple):
         return graph
 
 
-def graph_of_neighbors(neighbor_indices: Any, weights: Any) -> DeviceGraph:
+def graph_of_neighbors(neighbor_indices: Array, weights: Array) -> DeviceGraph:
     """The graph with the given weights (n, k) of each row's neighbors."""
     xp = array_namespace(weights)
     n, k = neighbor_indices.shape
@@ -54,7 +56,7 @@ def graph_of_neighbors(neighbor_indices: Any, weights: Any) -> DeviceGraph:
     return DeviceGraph(rows, xp.reshape(neighbor_indices, (-1,)), xp.reshape(weights, (-1,)), n)
 
 
-def symmetric_graph(neighbor_indices: Any, weights: Any) -> DeviceGraph:
+def symmetric_graph(neighbor_indices: Array, weights: Array) -> DeviceGraph:
     r"""The graph :math:`D^{-1/2} (W + W^\top) D^{-1/2}` with the degrees *D*."""
     xp = array_namespace(weights)
     one_way = graph_of_neighbors(neighbor_indices, weights)
@@ -73,7 +75,7 @@ class ShiftedIdentity(NamedTuple):
 
     matrix: GatheredMatrix
 
-    def __matmul__(self, p: Any) -> Any:
+    def __matmul__(self, p: Array) -> Array:
         return p - self.matrix @ p
 
 
@@ -82,9 +84,9 @@ class DeviceRoughness(NamedTuple):
 
     factor: GatheredMatrix
     transposed: GatheredMatrix
-    diagonal: Any
+    diagonal: Array
 
-    def __matmul__(self, p: Any) -> Any:
+    def __matmul__(self, p: Array) -> Array:
         return self.transposed @ (self.factor @ p) + self.diagonal * p
 
 
@@ -103,7 +105,7 @@ class DeviceBlock(NamedTuple):
     """
 
     rows: slice
-    laid_out: Any
+    laid_out: Array
     unshared: GatheredMatrix
 
 
@@ -115,7 +117,7 @@ class DeviceSupportGraph:
     neighbors that rebuild each row. ``blocks`` has all rows in order.
     """
 
-    def __init__(self, indptr: Any, labels: Any, neighbor_indices: Any) -> None:
+    def __init__(self, indptr: Array, labels: Array, neighbor_indices: Array) -> None:
         xp, where = array_namespace(neighbor_indices), device(neighbor_indices)
         n, k = neighbor_indices.shape
         n_labels = int(xp.max(labels)) + 1
@@ -167,7 +169,7 @@ class DeviceSupportGraph:
         self._transposed = SparsePattern(columns, z_row, n_pairs)
         self._unshared = SparsePattern(unshared_columns, xp.zeros_like(unshared_columns), n_pairs)
 
-    def roughness(self, weights: Any) -> DeviceRoughness:
+    def roughness(self, weights: Array) -> DeviceRoughness:
         r"""The matrix of :math:`\|(I - W) P\|_F^2` for neighbor weights of shape (n, k)."""
         xp = array_namespace(weights)
         one = xp.ones((1,), dtype=weights.dtype, device=device(weights))
@@ -179,7 +181,7 @@ class DeviceSupportGraph:
             self._factor.matrix(values), self._transposed.matrix(values), diagonal
         )
 
-    def difference_grams(self, p: Any, block: DeviceBlock) -> Any:
+    def difference_grams(self, p: Array, block: DeviceBlock) -> Array:
         r"""Gram matrices of the differences between confidences of rows and of their neighbors.
 
         As :meth:`ambilearn.solvers.SupportGraph.difference_grams`; an array of shape (rows, k, k).
@@ -196,7 +198,7 @@ class DeviceSupportGraph:
         return gram + squares[:, :, None] * identity
 
 
-def restricted_matrix(graph: DeviceGraph, indptr: Any, labels: Any) -> GatheredMatrix:
+def restricted_matrix(graph: DeviceGraph, indptr: Array, labels: Array) -> GatheredMatrix:
     """Graph on the rows as a matrix on the support, of shape (n_pairs, n_pairs).
 
     The counterpart of :func:`ambilearn.solvers.support_graph.restrict_to_support`.
@@ -214,7 +216,7 @@ def restricted_matrix(graph: DeviceGraph, indptr: Any, labels: Any) -> GatheredM
     return SparsePattern(own, pair, n_pairs).matrix(xp.take(graph.weights, edge))
 
 
-def pairs_of_edges(indptr: Any, targets: Any) -> tuple[Any, Any]:
+def pairs_of_edges(indptr: Array, targets: Array) -> tuple[Array, Array]:
     """One entry per edge and candidate of the edge's target row: the edge, and the pair."""
     xp, where = array_namespace(indptr), device(indptr)
     per_edge = xp.take(indptr[1:] - indptr[:-1], targets)
@@ -224,7 +226,9 @@ def pairs_of_edges(indptr: Any, targets: Any) -> tuple[Any, Any]:
     return edge, xp.take(indptr, xp.take(targets, edge)) + steps
 
 
-def _lay_out(xp: Any, keys: Any, pairs: Any, bounds: Any, members: int, nothing: int) -> Any:
+def _lay_out(
+    xp: ModuleType, keys: Array, pairs: Array, bounds: Array, members: int, nothing: int
+) -> Array:
     """Pair of each row, member and slot; ``keys`` are ascending: row of Z, then member."""
     where = device(keys)
     first, count = bounds[:-1], bounds[1:] - bounds[:-1]

@@ -1,22 +1,22 @@
 """Neighbors on a device: distances, products and votes, in large blocks."""
 
 from collections.abc import Iterator
-from typing import Any
 
 from array_api_compat import array_namespace, device
 
+from ambilearn._utils.types import Array, Matrix
 from ambilearn.backend.device.blocks import device_blocks
 from ambilearn.backend.ties import without_rounding
 
 
-def unit_rows(X: Any) -> Any:
+def unit_rows(X: Matrix) -> Array:
     """Rows scaled to unit length; zero rows stay zero."""
     xp = array_namespace(X)
     norms = xp.sqrt(xp.sum(X * X, axis=1, keepdims=True))
     return X / xp.where(norms == 0, 1.0, norms)
 
 
-def _members(X: Any, Z: Any, neighbor_indices: Any) -> Iterator[tuple[Any, Any]]:
+def _members(X: Matrix, Z: Matrix, neighbor_indices: Array) -> Iterator[tuple[Array, Array]]:
     """Each row of X, shape (rows, 1, d), and its neighbors in Z, (rows, k, d), block by block."""
     xp = array_namespace(X)
     k, d = neighbor_indices.shape[1], X.shape[1]
@@ -25,7 +25,7 @@ def _members(X: Any, Z: Any, neighbor_indices: Any) -> Iterator[tuple[Any, Any]]
         yield X[rows, None, :], xp.reshape(taken, (-1, k, d))
 
 
-def neighbor_distances(X: Any, Z: Any, neighbor_indices: Any) -> Any:
+def neighbor_distances(X: Matrix, Z: Matrix, neighbor_indices: Array) -> Array:
     """Distances of the rows of X to their neighbors in Z, shape (n, k)."""
     xp, parts = array_namespace(X), []
     for row, taken in _members(X, Z, neighbor_indices):
@@ -36,21 +36,21 @@ def neighbor_distances(X: Any, Z: Any, neighbor_indices: Any) -> Any:
     return xp.concat(parts)
 
 
-def neighbor_products(X: Any, Z: Any, neighbor_indices: Any) -> Any:
+def neighbor_products(X: Matrix, Z: Matrix, neighbor_indices: Array) -> Array:
     """Inner products of each row of X and its neighbors in Z, shape (n, k + 1, k + 1)."""
     xp = array_namespace(X)
     both = (xp.concat(each, axis=1) for each in _members(X, Z, neighbor_indices))
     return xp.concat([xp.matmul(each, xp.matrix_transpose(each)) for each in both])
 
 
-def difference_grams(Z: Any, neighbor_indices: Any) -> Any:
+def difference_grams(Z: Matrix, neighbor_indices: Array) -> Array:
     """Gram matrices of the differences of each row of Z to its neighbors, shape (n, k, k)."""
     xp = array_namespace(Z)
     differences = (row - taken for row, taken in _members(Z, Z, neighbor_indices))
     return xp.concat([xp.matmul(each, xp.matrix_transpose(each)) for each in differences])
 
 
-def squared_residuals(weights: Any, products: Any, labels: Any, n_labels: int) -> Any:
+def squared_residuals(weights: Array, products: Array, labels: Array, n_labels: int) -> Array:
     """Squared distance of each row to its reconstruction from neighbors of one label, (n, l)."""
     # Summed over each label by a product: the array API cannot write to the labels' columns.
     xp = array_namespace(weights)
@@ -63,7 +63,7 @@ def squared_residuals(weights: Any, products: Any, labels: Any, n_labels: int) -
     return products[:, :1, 0] + gains
 
 
-def count_votes(neighbor_indices: Any, weights: Any, table: Any) -> Any:
+def count_votes(neighbor_indices: Array, weights: Array, table: Array) -> Array:
     """Weighted sums of the neighbors' rows of a vote table, shape (n, l)."""
     xp = array_namespace(weights)
     (n, k), l = weights.shape, table.shape[1]

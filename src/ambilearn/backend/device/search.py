@@ -5,7 +5,7 @@ finds the minimum of every group, a selection among these finds the groups, and 
 are examined again. The final distances are computed from differences, as on the CPU.
 """
 
-from typing import Any
+from types import ModuleType
 
 from array_api_compat import (
     array_namespace,
@@ -14,6 +14,7 @@ from array_api_compat import (
     is_torch_namespace,
 )
 
+from ambilearn._utils.types import Array, Matrix
 from ambilearn.backend.device.blocks import device_blocks
 from ambilearn.backend.device.neighbors import neighbor_distances
 from ambilearn.backend.ties import EXTRA_NEIGHBORS, nearest_first, nearest_places
@@ -24,15 +25,15 @@ _GROUP = 32  # columns in a group
 class DeviceSearch:
     """Exact search among rows on a device."""
 
-    def __init__(self, X: Any) -> None:
+    def __init__(self, X: Matrix) -> None:
         self._X = X
 
-    def nearest(self, queries: Any | None, k: int) -> Any:
+    def nearest(self, queries: Matrix | None, k: int) -> Array:
         """Indices of the k nearest rows of each query, or of the k nearest others."""
         return nearest_rows(self._X, queries, k, EXTRA_NEIGHBORS)
 
 
-def nearest_rows(X: Any, queries: Any | None, k: int, n_extra: int) -> Any:
+def nearest_rows(X: Matrix, queries: Matrix | None, k: int, n_extra: int) -> Array:
     """Indices of the k nearest rows of X for each query; without queries, of the k nearest others.
 
     Nearest first; at equal distance the row with the lower number is nearer. ``n_extra`` neighbors
@@ -68,7 +69,7 @@ def nearest_rows(X: Any, queries: Any | None, k: int, n_extra: int) -> Any:
     return nearest
 
 
-def _smallest(xp: Any, squared: Any, wanted: int, n_groups: int, group: int) -> Any:
+def _smallest(xp: ModuleType, squared: Array, wanted: int, n_groups: int, group: int) -> Array:
     """Columns of the smallest entries of each row, ascending."""
     where, n_rows = device(squared), squared.shape[0]
     if group == 1:
@@ -82,17 +83,21 @@ def _smallest(xp: Any, squared: Any, wanted: int, n_groups: int, group: int) -> 
     return xp.sort(xp.take_along_axis(columns, smallest_places(xp, values, wanted), axis=1), axis=1)
 
 
-def _numbers(xp: Any, rows: slice, X: Any) -> Any:
+def _numbers(xp: ModuleType, rows: slice, X: Matrix) -> Array:
     return xp.arange(rows.start, rows.stop, device=device(X))
 
 
-def _distances_to_others(xp: Any, X: Any, asked: Any, found: Any, own: Any | None) -> Any:
+def _distances_to_others(
+    xp: ModuleType, X: Matrix, asked: Array, found: Array, own: Array | None
+) -> Array:
     """Distances to the rows found; infinite to the rows' own numbers, where they have some."""
     distances = neighbor_distances(asked, X, found)
     return distances if own is None else xp.where(found == own[:, None], xp.inf, distances)
 
 
-def _compare_all(xp: Any, X: Any, asked: Any, nearest: Any, tied: Any, others_only: bool) -> Any:
+def _compare_all(
+    xp: ModuleType, X: Matrix, asked: Array, nearest: Array, tied: Array, others_only: bool
+) -> Array:
     """The nearest, where ties extend beyond the proposed neighbors by comparison with all rows."""
     (n, k), everyone = nearest.shape, xp.arange(X.shape[0], device=device(X))
     (numbers,) = xp.nonzero(tied)
@@ -109,7 +114,7 @@ def _compare_all(xp: Any, X: Any, asked: Any, nearest: Any, tied: Any, others_on
     return xp.take(xp.concat(parts), place, axis=0)
 
 
-def smallest_places(xp: Any, values: Any, k: int) -> Any:
+def smallest_places(xp: ModuleType, values: Matrix, k: int) -> Array:
     """Positions of the k smallest entries of each row, in any order."""
     if k >= values.shape[1]:
         k = values.shape[1]

@@ -6,10 +6,10 @@ so each entry of the matrix finds its pair by a search.
 """
 
 from functools import cached_property
-from typing import Any
 
 from array_api_compat import array_namespace, device
 
+from ambilearn._utils.types import Array, Matrix
 from ambilearn.backend.device.blocks import device_blocks
 from ambilearn.backend.device.graph import (
     DeviceGraph,
@@ -26,55 +26,55 @@ class DeviceSupport(Support):
     """The candidate pairs of a fit on a device."""
 
     @cached_property
-    def _flat(self) -> Any:
+    def _flat(self) -> Array:
         """Position of each pair in a flattened (n_rows, n_labels) matrix, ascending."""
         return self.rows * self.n_labels + self.labels
 
     @cached_property
-    def _places(self) -> Any:
+    def _places(self) -> Array:
         return _places(self._flat, (self.n_rows, self.n_labels))
 
     def _pairs(self, rows: slice) -> slice:
         indptr = self.sets.indptr
         return slice(int(indptr[rows.start]), int(indptr[rows.stop]))
 
-    def gather(self, matrix: Any) -> Any:
+    def gather(self, matrix: Matrix) -> Array:
         xp = array_namespace(matrix)
         return xp.take(xp.reshape(matrix, (-1,)), self._flat)
 
-    def _gather_rows(self, matrix: Any, rows: slice) -> Any:
+    def _gather_rows(self, matrix: Matrix, rows: slice) -> Array:
         """As :meth:`gather`, for a matrix of some rows."""
         xp = array_namespace(matrix)
         places = self._flat[self._pairs(rows)] - rows.start * self.n_labels
         return xp.take(xp.reshape(matrix, (-1,)), places)
 
-    def scatter(self, values: Any, off_support: Any = 0.0) -> Any:
+    def scatter(self, values: Array, off_support: float | Array = 0.0) -> Array:
         return _fill(values, off_support, self._places, (self.n_rows, self.n_labels))
 
-    def scatter_rows(self, values: Any, off_support: Any, rows: slice) -> Any:
+    def scatter_rows(self, values: Array, off_support: float | Array, rows: slice) -> Array:
         pairs = self._pairs(rows)
         shape = rows.stop - rows.start, self.n_labels
         places = _places(self._flat[pairs] - rows.start * self.n_labels, shape)
         return _fill(values[pairs], off_support, places, shape)
 
-    def as_output(self, values: Any, off_support: float = 0.0) -> Any:
+    def as_output(self, values: Array, off_support: float = 0.0) -> Array:
         return self.scatter(values, off_support)
 
-    def vote_table(self, values: Any) -> Any:
+    def vote_table(self, values: Array) -> Array:
         return self.scatter(values)
 
-    def largest(self, values: Any) -> Any:
+    def largest(self, values: Array) -> Array:
         xp = array_namespace(values)
         return xp.max(self.scatter(values, -xp.inf), axis=1)
 
-    def best_labels(self, values: Any) -> Any:
+    def best_labels(self, values: Array) -> Array:
         xp = array_namespace(values)
         return xp.argmax(self.scatter(values, -xp.inf), axis=1)
 
-    def row_sums(self, values: Any) -> Any:
+    def row_sums(self, values: Array) -> Array:
         return array_namespace(values).sum(self.scatter(values), axis=1)
 
-    def label_sums(self, values: Any) -> Any:
+    def label_sums(self, values: Array) -> Array:
         return array_namespace(values).sum(self.scatter(values), axis=0)
 
     @cached_property
@@ -84,14 +84,16 @@ class DeviceSupport(Support):
         ones = xp.ones(self.rows.shape, dtype=xp.float64, device=where)
         return CandidateSimplex(self.indptr, GatheredRowSums(pattern.matrix(ones)))
 
-    def target_sums(self, features: Any, values: Any, off_support: Any) -> tuple[Any, Any]:
+    def target_sums(
+        self, features: Matrix, values: Array, off_support: float | Array
+    ) -> tuple[Array, Array]:
         # From dense blocks of targets: on a device a dense product is fastest.
         xp = array_namespace(features)
         m, l = features.shape[1], self.n_labels
         product = xp.zeros((m, l), dtype=values.dtype, device=device(values))
         total = xp.zeros((l,), dtype=values.dtype, device=device(values))
         for rows in device_blocks(self.n_rows, 4 * l):
-            off = off_support[rows] if getattr(off_support, "ndim", 0) else off_support
+            off = off_support if isinstance(off_support, int | float) else off_support[rows]
             targets = self.scatter_rows(values, off, rows)
             if self.row_weights is not None:
                 targets = self.row_weights[rows][:, None] * targets
@@ -99,7 +101,7 @@ class DeviceSupport(Support):
             total += xp.sum(targets, axis=0)
         return product, total
 
-    def pair_outputs(self, features: Any, coef: Any, intercept: Any) -> Any:
+    def pair_outputs(self, features: Matrix, coef: Array, intercept: Array) -> Array:
         xp = array_namespace(features)
         parts = [
             self._gather_rows(xp.matmul(features[rows, :], coef) + intercept, rows)
@@ -107,7 +109,7 @@ class DeviceSupport(Support):
         ]
         return xp.concat(parts)
 
-    def neighbor_graph(self, neighbor_indices: Any) -> DeviceSupportGraph:
+    def neighbor_graph(self, neighbor_indices: Array) -> DeviceSupportGraph:
         return DeviceSupportGraph(self.indptr, self.labels, neighbor_indices)
 
     def restrict(self, graph: DeviceGraph) -> GatheredMatrix:
@@ -123,12 +125,14 @@ class GatheredRowSums:
     def __init__(self, members: GatheredMatrix) -> None:
         self._members = members
 
-    def __call__(self, a: Any, b: Any) -> tuple[Any, Any]:
+    def __call__(self, a: Array, b: Array) -> tuple[Array, Array]:
         both = self._members @ array_namespace(a).stack((a, b), axis=1)
         return both[:, 0], both[:, 1]
 
 
-def _fill(values: Any, off_support: Any, places: Any, shape: tuple[int, int]) -> Any:
+def _fill(
+    values: Array, off_support: float | Array, places: Array, shape: tuple[int, int]
+) -> Array:
     xp = array_namespace(values)
     nothing = xp.zeros((1,), dtype=values.dtype, device=device(values))
     matrix = xp.reshape(xp.take(xp.concat([values, nothing]), places), shape)
@@ -140,7 +144,7 @@ def _fill(values: Any, off_support: Any, places: Any, shape: tuple[int, int]) ->
     return xp.where(is_pair, matrix, off_support)
 
 
-def _places(flat: Any, shape: tuple[int, int]) -> Any:
+def _places(flat: Array, shape: tuple[int, int]) -> Array:
     """Pair at each entry of a matrix, row by row; the number of pairs where there is none."""
     xp = array_namespace(flat)
     every = xp.arange(shape[0] * shape[1], device=device(flat))

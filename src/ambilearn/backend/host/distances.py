@@ -1,17 +1,16 @@
 """Distances and the Gaussian kernel in host memory, finished block by block in the CPU's cache."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.metrics.pairwise import euclidean_distances
 
 from ambilearn._utils.blocks import row_blocks
+from ambilearn._utils.types import Matrix
 from ambilearn.solvers.centering import column_centers, subtract_from_rows
 
 
-def squared_distances(X: Any, Z: Any | None = None) -> NDArray[np.float64]:
+def squared_distances(X: Matrix, Z: Matrix | None = None) -> NDArray[np.float64]:
     """Squared distances of the rows of X and Z; without Z of X and X, with a zero diagonal."""
     if Z is None:
         squared = squared_distances(X, X)

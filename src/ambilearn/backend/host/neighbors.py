@@ -1,6 +1,6 @@
 """Neighbors in host memory: exact search, distances, products, and graphs as CSR matrices."""
 
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from sklearn.utils.extmath import row_norms
 
 from ambilearn._utils.blocks import IN_CACHE, row_blocks
 from ambilearn._utils.threads import threads_for
+from ambilearn._utils.types import Array, Matrix
 from ambilearn.backend.ties import (
     EXTRA_NEIGHBORS,
     nearest_first,
@@ -20,7 +21,7 @@ from ambilearn.backend.ties import (
 from ambilearn.solvers.centering import column_centers, subtract_from_rows
 
 
-def unit_rows(X: Any) -> Any:
+def unit_rows(X: Matrix) -> Array:
     """Rows scaled to unit length; zero rows stay zero."""
     norms = np.sqrt(row_norms(X, squared=True))
     norms[norms == 0] = 1.0
@@ -34,14 +35,14 @@ def unit_rows(X: Any) -> Any:
 class HostSearch:
     """Exact search among rows in host memory."""
 
-    def __init__(self, X: Any) -> None:
+    def __init__(self, X: Matrix) -> None:
         self._X = X
         # Centered, because the products of a search lose precision far from the origin.
         self._center = column_centers(X)
         self._centered = subtract_from_rows(X, self._center)
         self._search = NearestNeighbors().fit(self._centered)
 
-    def nearest(self, queries: Any | None, k: int) -> NDArray[np.intp]:
+    def nearest(self, queries: Matrix | None, k: int) -> NDArray[np.intp]:
         available = self._X.shape[0] - (queries is None)
         wanted = min(k + EXTRA_NEIGHBORS, available)
         centered = None if queries is None else subtract_from_rows(queries, self._center)
@@ -61,7 +62,7 @@ class HostSearch:
         return nearest
 
     def _compare_all(
-        self, rows: Any, reach: NDArray[np.float64], own: NDArray[np.intp] | None, k: int
+        self, rows: Array, reach: NDArray[np.float64], own: NDArray[np.intp] | None, k: int
     ) -> NDArray[np.intp]:
         """The k nearest of all rows, where ties extend beyond the proposed neighbors.
 
@@ -83,7 +84,7 @@ class HostSearch:
 
 
 def pair_distances(
-    X: Any, rows: NDArray[np.intp], Z: Any, others: NDArray[np.intp]
+    X: Matrix, rows: NDArray[np.intp], Z: Matrix, others: NDArray[np.intp]
 ) -> NDArray[np.float64]:
     """Euclidean distance of each pair (``X[rows[p]]``, ``Z[others[p]]``), shape (n_pairs,).
 
@@ -99,13 +100,17 @@ def pair_distances(
     return settled
 
 
-def neighbor_distances(X: Any, Z: Any, neighbor_indices: NDArray[np.intp]) -> NDArray[np.float64]:
+def neighbor_distances(
+    X: Matrix, Z: Matrix, neighbor_indices: NDArray[np.intp]
+) -> NDArray[np.float64]:
     """Distances of the rows of X to their neighbors in Z, shape (n, k)."""
     rows = np.repeat(np.arange(X.shape[0]), neighbor_indices.shape[1])
     return pair_distances(X, rows, Z, neighbor_indices.ravel()).reshape(neighbor_indices.shape)
 
 
-def neighbor_products(X: Any, Z: Any, neighbor_indices: NDArray[np.intp]) -> NDArray[np.float64]:
+def neighbor_products(
+    X: Matrix, Z: Matrix, neighbor_indices: NDArray[np.intp]
+) -> NDArray[np.float64]:
     """Inner products of each row of X and its neighbors in Z, shape (n, k + 1, k + 1)."""
     n, k = neighbor_indices.shape
     if sparse.issparse(X):
@@ -119,7 +124,7 @@ def neighbor_products(X: Any, Z: Any, neighbor_indices: NDArray[np.intp]) -> NDA
     return products
 
 
-def difference_grams(Z: Any, neighbor_indices: NDArray[np.intp]) -> NDArray[np.float64]:
+def difference_grams(Z: Matrix, neighbor_indices: NDArray[np.intp]) -> NDArray[np.float64]:
     """Gram matrices of the differences of each row of Z to its neighbors, shape (n, k, k)."""
     if sparse.issparse(Z):
         Z = subtract_from_rows(Z, column_centers(Z))
@@ -136,7 +141,9 @@ def difference_grams(Z: Any, neighbor_indices: NDArray[np.intp]) -> NDArray[np.f
 ROUNDING = 1e-14
 
 
-def grams_from_products(neighbor_indices: NDArray[np.intp], product: Any) -> NDArray[np.float64]:
+def grams_from_products(
+    neighbor_indices: NDArray[np.intp], product: Callable[[Array, Array], Array]
+) -> NDArray[np.float64]:
     """The Gram matrices from inner products alone: (i,i) − (i,b) − (a,i) + (a,b)."""
     own = np.arange(len(neighbor_indices))[:, None]
     inner = inner_products(np.concatenate([own, neighbor_indices], axis=1), product)
@@ -148,7 +155,9 @@ def grams_from_products(neighbor_indices: NDArray[np.intp], product: Any) -> NDA
     return gram
 
 
-def inner_products(members: NDArray[np.intp], product: Any) -> NDArray[np.float64]:
+def inner_products(
+    members: NDArray[np.intp], product: Callable[[Array, Array], Array]
+) -> NDArray[np.float64]:
     """Inner products of the rows listed in each row of ``members``, shape (n, m, m)."""
     n, m = members.shape
     inner = np.empty((n, m, m))

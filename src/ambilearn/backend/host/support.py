@@ -1,13 +1,13 @@
 """Candidate pairs in host memory."""
 
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from ambilearn._utils.blocks import row_blocks
+from ambilearn._utils.types import Array, Matrix
 from ambilearn.backend.interface import Support
 from ambilearn.solvers import CandidateSimplex, SupportGraph
 from ambilearn.solvers.support_graph import restrict_to_support
@@ -19,17 +19,17 @@ _MAX_LABELS_PER_PAIR = 40
 class HostSupport(Support):
     """The candidate pairs of a fit in host memory."""
 
-    def gather(self, matrix: Any) -> NDArray[Any]:
+    def gather(self, matrix: Matrix) -> Array:
         return np.asarray(matrix[self.rows, self.labels]).ravel()
 
-    def scatter(self, values: ArrayLike, off_support: Any = 0.0) -> NDArray[np.float64]:
+    def scatter(self, values: ArrayLike, off_support: float | Array = 0.0) -> NDArray[np.float64]:
         matrix = np.empty((self.n_rows, self.n_labels))
         matrix[...] = _as_column(off_support)
         matrix[self.rows, self.labels] = values
         return matrix
 
     def scatter_rows(
-        self, values: NDArray[np.float64], off_support: Any, rows: slice
+        self, values: NDArray[np.float64], off_support: float | Array, rows: slice
     ) -> NDArray[np.float64]:
         pairs = slice(self.indptr[rows.start], self.indptr[rows.stop])
         matrix = np.empty((rows.stop - rows.start, self.n_labels))
@@ -37,12 +37,12 @@ class HostSupport(Support):
         matrix[self.rows[pairs] - rows.start, self.labels[pairs]] = values[pairs]
         return matrix
 
-    def to_csr(self, values: NDArray[Any]) -> sparse.csr_array:
+    def to_csr(self, values: Array) -> sparse.csr_array:
         """A support vector as CSR matrix of shape (n_rows, n_labels), without a copy."""
         parts = values, self.labels, self.indptr
         return sparse.csr_array(parts, shape=(self.n_rows, self.n_labels))
 
-    def as_output(self, values: NDArray[np.float64], off_support: float = 0.0) -> Any:
+    def as_output(self, values: NDArray[np.float64], off_support: float = 0.0) -> Array:
         if not self.sets.sparse_mask:
             return self.scatter(values, off_support)
         return self.to_csr(values).copy()  # the user may modify it
@@ -50,23 +50,23 @@ class HostSupport(Support):
     def vote_table(self, values: NDArray[np.float64]) -> sparse.csr_array:
         return self.to_csr(values).copy()  # a fitted attribute
 
-    def largest(self, values: NDArray[Any]) -> NDArray[Any]:
+    def largest(self, values: Array) -> Array:
         return np.maximum.reduceat(values, self.indptr[:-1])
 
-    def best_pairs(self, values: NDArray[Any]) -> NDArray[np.intp]:
+    def best_pairs(self, values: Array) -> NDArray[np.intp]:
         """Pair of the largest value of each row, shape (n_rows,); ties keep the label order."""
         hits = np.flatnonzero(values == self.largest(values)[self.rows])
         first: NDArray[np.intp] = hits[np.searchsorted(hits, self.indptr[:-1])]
         return first
 
-    def best_labels(self, values: NDArray[Any]) -> NDArray[np.intp]:
+    def best_labels(self, values: Array) -> NDArray[np.intp]:
         best: NDArray[np.intp] = self.labels[self.best_pairs(values)]
         return best
 
-    def row_sums(self, values: NDArray[np.float64]) -> Any:
+    def row_sums(self, values: NDArray[np.float64]) -> Array:
         return np.bincount(self.rows, values, self.n_rows)
 
-    def label_sums(self, values: NDArray[np.float64]) -> Any:
+    def label_sums(self, values: NDArray[np.float64]) -> Array:
         return np.bincount(self.labels, values, self.n_labels)
 
     @cached_property
@@ -74,7 +74,7 @@ class HostSupport(Support):
         return CandidateSimplex(self.indptr)
 
     def target_sums(
-        self, features: Any, values: NDArray[np.float64], off_support: Any
+        self, features: Matrix, values: NDArray[np.float64], off_support: float | Array
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         off = np.broadcast_to(np.asarray(off_support, dtype=np.float64), (self.n_rows,))
         excess = self.excess_over(off, values)
@@ -96,7 +96,7 @@ class HostSupport(Support):
         return self.to_csr(values - off_support[self.rows])
 
     def pair_outputs(
-        self, features: Any, coef: NDArray[np.float64], intercept: NDArray[np.float64]
+        self, features: Matrix, coef: NDArray[np.float64], intercept: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         rows, labels, indptr = self.rows, self.labels, self.indptr
         outputs = np.empty(len(labels))
@@ -123,6 +123,6 @@ class HostSupport(Support):
         return (sparse.eye_array(self.n_pairs) - self.restrict(graph)).tocsr()
 
 
-def _as_column(off_support: Any) -> Any:
+def _as_column(off_support: float | Array) -> float | Array:
     """One number per row as a column; a single number unchanged."""
-    return off_support[:, None] if getattr(off_support, "ndim", 0) == 1 else off_support
+    return off_support if isinstance(off_support, int | float) else off_support[:, None]
