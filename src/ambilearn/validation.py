@@ -14,6 +14,7 @@ from ambilearn._utils.feature_types import as_numbers, check_feature_types, expl
 from ambilearn._utils.sklearn_compat import _check_sample_weight, _num_samples
 from ambilearn._utils.structure import canonical_rows, check_structure
 from ambilearn._utils.text import pluralize
+from ambilearn._utils.types import Matrix
 from ambilearn.backend import HOST, Backend
 from ambilearn.backend.arrays import to_numpy
 
@@ -22,7 +23,7 @@ _MAX_MAGNITUDE = 1e75
 _MAX_SUM_ERROR = 0.01  # of the probabilities of a row: single precision, files with three digits
 
 
-def check_magnitude(X: Any, backend: Backend = HOST) -> None:
+def check_magnitude(X: Matrix, backend: Backend = HOST) -> None:
     """Raise an error for features whose squares overflow or underflow."""
     largest = backend.largest_magnitude(X)
     if largest > _MAX_MAGNITUDE or 0 < largest < 1 / _MAX_MAGNITUDE:
@@ -34,7 +35,7 @@ def check_magnitude(X: Any, backend: Backend = HOST) -> None:
         )
 
 
-def validate_rows(estimator: BaseEstimator, X: Any, **options: Any) -> Any:
+def validate_rows(estimator: BaseEstimator, X: Matrix, **options: Any) -> Any:
     """Rows of a user in host memory as float64 array or ``csr_array``, checked.
 
     The tags of the estimator determine whether they may be sparse. Options are those of
@@ -54,7 +55,7 @@ def validate_rows(estimator: BaseEstimator, X: Any, **options: Any) -> Any:
     return csr_array(X) if issparse(X) else X
 
 
-def check_probabilities(values: Any, name: str) -> NDArray[np.float64]:
+def check_probabilities(values: Matrix, name: str) -> NDArray[np.float64]:
     """A table of probabilities: dense, finite, not negative, and rows with the sum one."""
     check_structure(values, name)
     table: NDArray[np.float64] = check_array(to_numpy(values), dtype=np.float64, input_name=name)
@@ -81,7 +82,7 @@ def are_probabilities(table: NDArray[np.float64]) -> NDArray[np.bool_]:
 
 
 def check_row_weights(
-    sample_weight: ArrayLike | None, X: Any, row_weights: NDArray[np.float64] | None = None
+    sample_weight: ArrayLike | None, X: Matrix, row_weights: NDArray[np.float64] | None = None
 ) -> NDArray[np.float64] | None:
     """Weights of the rows, all positive; None if all are equal.
 
@@ -104,7 +105,7 @@ def check_row_weights(
     return positive
 
 
-def check_weights(sample_weight: Any, X: Any) -> NDArray[np.float64]:
+def check_weights(sample_weight: Any, X: Matrix) -> NDArray[np.float64]:
     """Weights of the rows as numbers, finite, not negative and not all zero."""
     check_structure(sample_weight, "sample_weight")
     if not isinstance(sample_weight, Number):

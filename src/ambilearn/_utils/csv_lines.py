@@ -1,7 +1,6 @@
 """CSV rows that all readers parse in the same way."""
 
 from collections.abc import Callable
-from typing import Any
 
 
 class CsvLines:
@@ -23,7 +22,7 @@ class CsvLines:
 
     terminator = "\r\n"
 
-    def __init__(self, write: Callable[[str], Any]) -> None:
+    def __init__(self, write: Callable[[str], object]) -> None:
         self._write = write
 
     def write(self, row: str) -> None:

@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from ambilearn._utils.types import Matrix
 
-def check_feature_types(X: Any) -> None:
+
+def check_feature_types(X: Matrix) -> None:
     """Raise if features are times, records or mappings.
 
     Converted to numbers, times would be nanoseconds and NaT would be -9e18.
@@ -37,7 +39,7 @@ def check_feature_types(X: Any) -> None:
             )
 
 
-def as_numbers(values: Any, name: str) -> NDArray[np.float64]:
+def as_numbers(values: Matrix, name: str) -> NDArray[np.float64]:
     """Scores or weights from the user as a float64 array; ``name`` is their name in error messages.
 
     >>> as_numbers([1, "many"], "sample_weight")
@@ -53,7 +55,7 @@ def as_numbers(values: Any, name: str) -> NDArray[np.float64]:
         raise ValueError(f"{name} must be numbers ({error}).") from error
 
 
-def explain_unreadable(X: Any, error: Exception) -> None:
+def explain_unreadable(X: Matrix, error: Exception) -> None:
     """Raise an error with the first row that is not a row of numbers; return if there is none.
 
     The new error is a TypeError if ``error``, from the validation, is one.
@@ -82,7 +84,7 @@ def explain_unreadable(X: Any, error: Exception) -> None:
             ) from error
 
 
-def _is_unreadable(X: Any) -> bool:
+def _is_unreadable(X: Matrix) -> bool:
     """Whether NumPy cannot convert X to numbers; other problems are reported elsewhere."""
     try:
         with warnings.catch_warnings():

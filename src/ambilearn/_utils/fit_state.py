@@ -2,17 +2,18 @@
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from typing import Any
+
+from sklearn.base import BaseEstimator
 
 
-def forget_fit(estimator: Any, keep: Collection[str] = ()) -> None:
+def forget_fit(estimator: BaseEstimator, keep: Collection[str] = ()) -> None:
     """Delete the fitted attributes of an estimator, which end in an underscore, except ``keep``."""
     for name in [name for name in vars(estimator) if name.endswith("_") and name not in keep]:
         delattr(estimator, name)
 
 
 @contextmanager
-def unchanged_on_error(estimator: Any) -> Iterator[None]:
+def unchanged_on_error(estimator: BaseEstimator) -> Iterator[None]:
     """Restore all attributes of an estimator if the block fails."""
     before = vars(estimator).copy()
     try:
@@ -24,7 +25,7 @@ def unchanged_on_error(estimator: Any) -> Iterator[None]:
 
 
 @contextmanager
-def unfitted_on_error(estimator: Any) -> Iterator[None]:
+def unfitted_on_error(estimator: BaseEstimator) -> Iterator[None]:
     """Leave an estimator unfitted if its fit fails, even if it was fitted before."""
     try:
         yield

@@ -5,8 +5,10 @@ from typing import Any
 
 from sklearn.model_selection import KFold, check_cv
 
+from ambilearn._utils.types import Matrix, RandomState
 
-def split_rows(cv: Any, X: Any, n_rows: int, random_state: Any) -> list[tuple[Any, Any]]:
+
+def split_rows(cv: Any, X: Matrix, n_rows: int, random_state: RandomState) -> list[tuple[Any, Any]]:
     """Training and held-out rows of every fold; an integer is a number of shuffled folds.
 
     Raises ValueError if a splitter needs labels or groups, which candidate sets are not.

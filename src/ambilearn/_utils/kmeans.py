@@ -1,7 +1,6 @@
 """Centers of k-means that depend only on the seed, not on the number of threads."""
 
 import warnings
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +10,11 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from ambilearn._utils.threads import threads_for
+from ambilearn._utils.types import Matrix, RandomState
 
 
 def kmeans_centers(
-    X: Any, n_centers: int, random_state: Any, max_iter: int = 300
+    X: Matrix, n_centers: int, random_state: RandomState, max_iter: int = 300
 ) -> NDArray[np.float64]:
     """Centers of k-means with one initialization, of shape (n_centers, d).
 

@@ -5,12 +5,12 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ambilearn._utils.text import shorten_repr
+from ambilearn._utils.types import Array
 
 
-def label_array(labels: Collection[Any]) -> NDArray[Any]:
+def label_array(labels: Collection[object]) -> Array:
     r"""One-dimensional array of labels that keeps every label unchanged.
 
     NumPy converts 1 to ``'1'`` in a list with strings, a list of tuples to two dimensions,
@@ -40,7 +40,7 @@ def label_array(labels: Collection[Any]) -> NDArray[Any]:
     return array
 
 
-def listed_labels(labels: Any, name: str) -> NDArray[Any]:
+def listed_labels(labels: Any, name: str) -> Array:
     """Array of a list of labels or names from the user, such as all classes.
 
     Raises ValueError if it is not a list, or an item cannot be a label; ``name`` is the name of the
@@ -61,7 +61,7 @@ def listed_labels(labels: Any, name: str) -> NDArray[Any]:
     return array
 
 
-def _changes(labels: list[Any], array: NDArray[Any]) -> bool:
+def _changes(labels: list[Any], array: Array) -> bool:
     """Whether a label differs in the array, or all labels are integers and the array is float."""
     if array.dtype.kind == "f" and all(isinstance(label, Integral) for label in labels):
         return True
@@ -69,7 +69,7 @@ def _changes(labels: list[Any], array: NDArray[Any]) -> bool:
     return any(old != new and old == old for old, new in pairs)  # NaN is never equal to itself
 
 
-def kind_of_label(label: Any) -> str:
+def kind_of_label(label: object) -> str:
     """Kind of a label: ``"bool"``, ``"number"``, ``"string"`` or ``"other"``."""
     if isinstance(label, (bool, np.bool_)):
         return "bool"

@@ -1,17 +1,15 @@
 """Check that labels can be compared: '3' never equals 3, so a score would be meaningless."""
 
 from numbers import Real
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from ambilearn._utils.types import Array
 
 _KIND_OF_DTYPE = {"b": "numbers", "i": "numbers", "u": "numbers", "f": "numbers", "U": "text"}
 
 
-def check_comparable_labels(
-    labels: NDArray[Any], others: NDArray[Any], name: str, other_name: str
-) -> None:
+def check_comparable_labels(labels: Array, others: Array, name: str, other_name: str) -> None:
     """Raise if labels can never be equal because some are text and the others are numbers.
 
     Labels of the same kind that do not occur among the others are valid.
@@ -35,13 +33,13 @@ def check_comparable_labels(
         )
 
 
-def _kinds(labels: NDArray[Any]) -> set[str]:
+def _kinds(labels: Array) -> set[str]:
     if labels.dtype.kind in _KIND_OF_DTYPE:
         return {_KIND_OF_DTYPE[labels.dtype.kind]} if len(labels) else set()
     return {_kind(label) for label in labels.tolist()}
 
 
-def _kind(label: Any) -> str:
+def _kind(label: object) -> str:
     if isinstance(label, (Real, np.bool_)):  # also bool: True is 1
         return "numbers"
     return "text" if isinstance(label, str) else "objects"

@@ -2,7 +2,6 @@
 
 from decimal import Decimal
 from numbers import Number
-from typing import Any
 
 import numpy as np
 
@@ -12,7 +11,7 @@ MISSING_WORDS = frozenset(
 )
 
 
-def is_missing(value: Any) -> bool:
+def is_missing(value: object) -> bool:
     """Whether a value is None, NaN, NaT, pandas.NA or masked. Strings are never missing.
 
     Other objects, such as lists and arrays, are never missing.

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from ambilearn._utils.text import pluralize
+from ambilearn._utils.types import Array, Matrix
 
 
-def check_structure(values: Any, name: str) -> None:
+def check_structure(values: Matrix, name: str) -> None:
     """Raise if a sparse matrix is inconsistent or an array has masked entries.
 
     Every input that can be sparse or masked is checked here before it is used. Anything neither
@@ -40,7 +41,7 @@ def check_structure(values: Any, name: str) -> None:
                 _check_not_masked(np.ma.getmaskarray(row), f"Row {i} of {name}")
 
 
-def canonical_rows(X: Any) -> Any:
+def canonical_rows(X: Matrix) -> Any:
     """Sparse matrix as canonical CSR: sorted columns, no duplicate entries; copied only if needed.
 
     Norms and products of rows are wrong if an entry is stored in two parts. The cached flags of the
@@ -65,7 +66,7 @@ def _check_not_masked(mask: NDArray[np.bool_], name: str) -> None:
         )
 
 
-def _check_sparse(matrix: Any, name: str) -> None:
+def _check_sparse(matrix: Matrix, name: str) -> None:
     if matrix.ndim != 2:
         raise ValueError(
             f"{name} is a sparse array with {pluralize(matrix.ndim, 'dimension')} instead of rows "
@@ -83,7 +84,7 @@ def _check_sparse(matrix: Any, name: str) -> None:
         )
 
 
-def _fault_of_compressed(matrix: Any) -> str | None:
+def _fault_of_compressed(matrix: Matrix) -> str | None:
     """Fault of a CSR, CSC or BSR matrix; None if it is valid."""
     data, indices, indptr = matrix.data, matrix.indices, matrix.indptr
     block = data.shape[1:] if matrix.format == "bsr" else (1, 1)
@@ -109,7 +110,7 @@ def _fault_of_compressed(matrix: Any) -> str | None:
     return _fault_of_indices(indices[: indptr[-1]], f"a {kind} index", n_places)
 
 
-def _fault_of_coo(matrix: Any) -> str | None:
+def _fault_of_coo(matrix: Matrix) -> str | None:
     for indices, kind, size in zip(matrix.coords, _AXES, matrix.shape, strict=True):
         if indices.shape != matrix.data.shape:
             return f"it has {indices.size} {kind} indices for {matrix.data.size} values"
@@ -118,7 +119,7 @@ def _fault_of_coo(matrix: Any) -> str | None:
     return None
 
 
-def _fault_of_dia(matrix: Any) -> str | None:
+def _fault_of_dia(matrix: Matrix) -> str | None:
     data, offsets = matrix.data, matrix.offsets
     if data.ndim != 2 or offsets.shape != data.shape[:1]:
         return f"it has {offsets.size} offsets for {len(data)} diagonals"
@@ -127,7 +128,7 @@ def _fault_of_dia(matrix: Any) -> str | None:
     return None
 
 
-def _fault_of_lil(matrix: Any) -> str | None:
+def _fault_of_lil(matrix: Matrix) -> str | None:
     n_rows, n_columns = matrix.shape
     if not len(matrix.rows) == len(matrix.data) == n_rows:
         return f"it has {len(matrix.rows)} lists of columns and {len(matrix.data)} of values"
@@ -140,7 +141,7 @@ def _fault_of_lil(matrix: Any) -> str | None:
     return _fault_of_indices(every, "a column index", n_columns)
 
 
-def _fault_of_dok(matrix: Any) -> str | None:
+def _fault_of_dok(matrix: Matrix) -> str | None:
     places = list(matrix.keys())
     for axis, (kind, size) in enumerate(zip(_AXES, matrix.shape, strict=True)):
         every = np.array([place[axis] for place in places])
@@ -149,7 +150,7 @@ def _fault_of_dok(matrix: Any) -> str | None:
     return None
 
 
-def _fault_of_indices(indices: NDArray[Any], what: str, size: int) -> str | None:
+def _fault_of_indices(indices: Array, what: str, size: int) -> str | None:
     if not indices.size:
         return None
     if indices.dtype.kind != "i":
@@ -161,7 +162,7 @@ def _fault_of_indices(indices: NDArray[Any], what: str, size: int) -> str | None
 
 
 _AXES = ("row", "column")
-_FAULT_OF_FORMAT: dict[str, Callable[[Any], str | None]] = {
+_FAULT_OF_FORMAT: dict[str, Callable[[Matrix], str | None]] = {
     "csr": _fault_of_compressed,
     "csc": _fault_of_compressed,
     "bsr": _fault_of_compressed,

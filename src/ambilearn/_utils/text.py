@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from html import escape
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 _SHOWN_ROWS = 10  # of a table in a notebook
 
@@ -20,7 +19,7 @@ def pluralize(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
-def shorten_list(items: Sequence[Any], limit: int = 8) -> str:
+def shorten_list(items: Sequence[object], limit: int = 8) -> str:
     """The first items, and the number of further items.
 
     >>> shorten_list([3, 5, 8, 13], limit=2), shorten_list(["x"])
@@ -30,7 +29,7 @@ def shorten_list(items: Sequence[Any], limit: int = 8) -> str:
     return ", ".join(map(str, items[:limit])) + rest
 
 
-def shorten_repr(value: Any, limit: int = 60) -> str:
+def shorten_repr(value: object, limit: int = 60) -> str:
     """The repr of a value, shortened for a message.
 
     >>> shorten_repr("anna"), shorten_repr(list(range(512)), limit=12)
@@ -71,14 +70,14 @@ def report_lone_surrogates(where: str = "The table") -> Iterator[None]:
         ) from error
 
 
-def html_table(title: str, headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+def html_table(title: str, headings: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """A title and the first rows of a table, for a notebook.
 
     >>> html_table("1 row", ["label"], [["<a>"]])
     '<p>1 row</p><table><tr><th>label</th></tr><tr><td>&lt;a&gt;</td></tr></table>'
     """
 
-    def line(cells: Sequence[Any], tag: str) -> str:
+    def line(cells: Sequence[object], tag: str) -> str:
         return "".join(f"<{tag}>{escape(str(cell))}</{tag}>" for cell in cells)
 
     lines = [line(headings, "th"), *(line(row, "td") for row in islice(rows, _SHOWN_ROWS))]

@@ -4,15 +4,13 @@ from collections import Counter
 from collections.abc import Collection
 from math import isfinite
 from numbers import Real
-from typing import Any
-
-from numpy.typing import NDArray
 
 from ambilearn._utils.missing import is_missing
 from ambilearn._utils.text import shorten_repr
+from ambilearn._utils.types import Array
 
 
-def check_classes_distinct(classes: NDArray[Any], distinct: Collection[Any]) -> None:
+def check_classes_distinct(classes: Array, distinct: Collection[object]) -> None:
     """Raise an error for equal or missing classes; ``distinct`` has each class once."""
     if len(distinct) != len(classes):
         [(duplicate, _)] = Counter(classes.tolist()).most_common(1)
@@ -25,7 +23,7 @@ def check_classes_distinct(classes: NDArray[Any], distinct: Collection[Any]) -> 
             raise ValueError(f"The classes contain a missing value ({label!r}): name every class.")
 
 
-def not_a_class(i: int, label: Any, classes: NDArray[Any]) -> ValueError:
+def not_a_class(i: int, label: object, classes: Array) -> ValueError:
     """The error for a label of row *i* that is not one of the classes."""
     return ValueError(
         f"Row {i} has the candidate label {shorten_repr(label)}, which is not among the "
@@ -33,7 +31,7 @@ def not_a_class(i: int, label: Any, classes: NDArray[Any]) -> ValueError:
     )
 
 
-def is_weight(weight: Any) -> bool:
+def is_weight(weight: object) -> bool:
     """Whether a value is a finite number that is not negative."""
     try:
         return isinstance(weight, Real) and isfinite(weight) and float(weight) >= 0

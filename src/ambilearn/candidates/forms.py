@@ -10,7 +10,6 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
@@ -20,6 +19,7 @@ from ambilearn._utils.joined_labels import warn_of_joined_labels
 from ambilearn._utils.label_array import kind_of_label, label_array, listed_labels
 from ambilearn._utils.missing import is_missing
 from ambilearn._utils.structure import check_structure
+from ambilearn._utils.types import Array
 from ambilearn.candidates.checks import check_classes_distinct, not_a_class
 from ambilearn.candidates.label_collections import AllBut as AllBut  # pickles of 0.1.0
 from ambilearn.candidates.label_collections import from_collections, is_label_set
@@ -34,7 +34,7 @@ _ACCEPTED = (
 
 
 def as_candidates(
-    y: Any, *, classes: Collection[Any] | None = None, n_rows: int | None = None
+    y: Any, *, classes: Collection[object] | None = None, n_rows: int | None = None
 ) -> CandidateSets:
     """Check candidate sets in any accepted form and convert them to :class:`CandidateSets`.
 
@@ -140,9 +140,7 @@ def _as_dictionaries(y: Any) -> Any:
     ]
 
 
-def _from_frame(
-    values: NDArray[Any], names: list[Any], classes: NDArray[Any] | None
-) -> CandidateSets:
+def _from_frame(values: Array, names: list[Any], classes: Array | None) -> CandidateSets:
     if len(names) == 1:  # a table with one column of labels, or of label collections
         return _from_sequence(values, classes)
     columns = label_array(names)
@@ -162,7 +160,7 @@ def _from_frame(
     return from_dense_mask(mask, classes)
 
 
-def _from_sequence(y: Any, classes: Collection[Any] | None) -> CandidateSets:
+def _from_sequence(y: Any, classes: Collection[object] | None) -> CandidateSets:
     if hasattr(y, "to_list"):  # pandas and polars; older pandas warns of a Categorical's to_list
         y = y.tolist() if hasattr(y, "tolist") else y.to_list()
     elif isinstance(y, memoryview):
@@ -207,7 +205,7 @@ def _reject_table_as_lists(rows: Sequence[Any]) -> None:
         )
 
 
-def _from_labels(y: NDArray[Any], classes: Collection[Any] | None) -> CandidateSets:
+def _from_labels(y: Array, classes: Collection[object] | None) -> CandidateSets:
     """Ordinary labels: a set of one per row."""
     if y.dtype.kind not in "biufcSUMm":  # objects, or one of NumPy's newer kinds of text
         y = label_array(y.tolist())
@@ -230,7 +228,7 @@ def _from_labels(y: NDArray[Any], classes: Collection[Any] | None) -> CandidateS
     return sets
 
 
-def _with_classes(sets: CandidateSets, classes: NDArray[Any]) -> CandidateSets:
+def _with_classes(sets: CandidateSets, classes: Array) -> CandidateSets:
     """Replace the columns of the sets by the given classes, in their order."""
     position = {label: j for j, label in enumerate(classes.tolist())}
     check_classes_distinct(classes, position)

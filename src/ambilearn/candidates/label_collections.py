@@ -30,7 +30,7 @@ class AllBut:
     [['cat', 'dog'], ['emu'], ['cat', 'emu'], ['cat', 'dog', 'emu']]
     """
 
-    def __init__(self, *labels: Any) -> None:
+    def __init__(self, *labels: object) -> None:
         self.labels = labels
 
     def __repr__(self) -> str:
@@ -41,7 +41,7 @@ ANYTHING = AllBut()
 """A row without label information: every label is a candidate."""
 
 
-def from_collections(rows: list[Any], classes: Collection[Any] | None) -> CandidateSets:
+def from_collections(rows: list[Any], classes: Collection[object] | None) -> CandidateSets:
     """Convert rows that are collections of labels, dictionaries, single labels or AllBut."""
     known = [_label_weights(i, row) for i, row in enumerate(rows)]
     if not rows:
@@ -120,7 +120,7 @@ def _sorted_labels(labels: set[Any]) -> list[Any]:
 
 def _label_weights(i: int, row: Any) -> dict[Any, float]:
     """Labels that row *i* names, with their weights; the default weight is 1."""
-    labels: Collection[Any] = [row]
+    labels: Collection[object] = [row]
     if isinstance(row, AllBut):
         labels = row.labels
     elif _is_collection(row):
@@ -160,18 +160,18 @@ def _label_weights(i: int, row: Any) -> dict[Any, float]:
     return {label: float(weight) for label, weight in row.items()}
 
 
-def _flat(row: Collection[Any]) -> list[Any]:
+def _flat(row: Collection[object]) -> list[Any]:
     if isinstance(row, memoryview):
         row = np.asarray(row)
     return row.tolist() if isinstance(row, np.ndarray) else list(row)
 
 
-def is_label_set(row: Any) -> bool:
+def is_label_set(row: object) -> bool:
     """Whether a row is a collection of labels or AllBut, not a single label."""
     return isinstance(row, AllBut) or _is_collection(row)
 
 
-def _is_collection(row: Any) -> bool:
+def _is_collection(row: object) -> bool:
     if isinstance(row, (np.ndarray, memoryview)):
         return row.ndim > 0
     return isinstance(row, Collection) and not isinstance(row, (str, bytes))

@@ -12,11 +12,12 @@ from scipy import sparse
 from ambilearn._utils.label_array import label_array
 from ambilearn._utils.missing import is_missing
 from ambilearn._utils.text import shorten_repr
+from ambilearn._utils.types import Array, Matrix
 from ambilearn.candidates.checks import check_classes_distinct, is_weight
 from ambilearn.candidates.sets import CandidateSets, with_weights
 
 
-def from_dense_mask(table: NDArray[Any], classes: Collection[Any] | None) -> CandidateSets:
+def from_dense_mask(table: Array, classes: Collection[object] | None) -> CandidateSets:
     """Convert a mask or a table of weights."""
     if table.dtype.kind in "cMmV":  # complex numbers, times, records
         values = np.full(table.shape, np.nan)
@@ -31,7 +32,7 @@ def from_dense_mask(table: NDArray[Any], classes: Collection[Any] | None) -> Can
     return from_sparse_mask(sparse.csr_array(values), classes)
 
 
-def _as_weights(table: NDArray[Any]) -> NDArray[np.float64]:
+def _as_weights(table: Array) -> NDArray[np.float64]:
     """The entries as numbers; NaN where an entry is not a number, such as a text of digits."""
     if not _has_text(table):
         try:
@@ -45,13 +46,13 @@ def _as_weights(table: NDArray[Any]) -> NDArray[np.float64]:
     return values
 
 
-def _has_text(table: NDArray[Any]) -> bool:
+def _has_text(table: Array) -> bool:
     if table.dtype == object:
         return any(isinstance(cell, (str, bytes)) for cell in table.flat)
     return table.dtype.kind in "UST"
 
 
-def _reject_weight(i: int, value: Any) -> None:
+def _reject_weight(i: int, value: object) -> None:
     value = value.item() if isinstance(value, np.generic) else value
     what = "contains NaN" if is_missing(value) else "is neither a mask nor a table of weights"
     raise ValueError(
@@ -69,7 +70,7 @@ def is_unnamed_mask(y: Any) -> bool:
     return len(shape) == 2 and bool(sparse.issparse(y) or shape[1] != 1)  # a dense column: labels
 
 
-def from_sparse_mask(mask: Any, classes: Collection[Any] | None) -> CandidateSets:
+def from_sparse_mask(mask: Matrix, classes: Collection[object] | None) -> CandidateSets:
     """Convert a sparse mask or table of weights."""
     if mask.dtype != bool:  # sums of duplicate entries could overflow small integers
         mask = mask.astype(np.float64)
@@ -104,7 +105,7 @@ def from_sparse_mask(mask: Any, classes: Collection[Any] | None) -> CandidateSet
     return with_weights(sets, mask.data.astype(np.float64))
 
 
-def is_binary(values: NDArray[Any]) -> bool:
+def is_binary(values: Array) -> bool:
     """Whether all values are 0 or 1."""
     if values.dtype == object:  # cell by cell: some objects cannot be compared with numbers
         numbers = (Real, Decimal, np.bool_)

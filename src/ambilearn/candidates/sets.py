@@ -12,6 +12,7 @@ from scipy import sparse
 from ambilearn._utils.feature_types import as_numbers
 from ambilearn._utils.label_array import label_array
 from ambilearn._utils.text import html_table, pluralize
+from ambilearn._utils.types import Array
 from ambilearn.candidates.checks import check_classes_distinct
 
 
@@ -69,7 +70,7 @@ class CandidateSets:
     2
     """
 
-    classes: NDArray[Any]
+    classes: Array
     indptr: NDArray[np.intp]
     labels: NDArray[np.intp]
     sparse_mask: bool = False
@@ -135,10 +136,10 @@ class CandidateSets:
         spans = zip(self.indptr[:-1], self.indptr[1:], strict=True)
         return (dict(zip(flat[a:b], weights[a:b], strict=True)) for a, b in spans)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         if copy is False:
             raise ValueError("Candidate sets can only be converted to an array by a copy.")
-        table: NDArray[Any] = self.to_sparse().toarray()
+        table: Array = self.to_sparse().toarray()
         return table if dtype is None else table.astype(dtype)
 
     def __repr__(self) -> str:
@@ -170,7 +171,7 @@ class CandidateSets:
         """Number of candidates of each row."""
         return np.diff(self.indptr)
 
-    def covers(self, labels: NDArray[Any]) -> NDArray[np.bool_]:
+    def covers(self, labels: Array) -> NDArray[np.bool_]:
         """Whether each row's set contains the given label, shape (n_rows,)."""
         labels = label_array(labels) if isinstance(labels, (list, tuple)) else np.asarray(labels)
         if labels.shape != (len(self),):
@@ -194,7 +195,7 @@ class CandidateSets:
             None if self.row_weights is None else self.row_weights[np.asarray(rows)],
         )
 
-    def _to_csr(self, values: NDArray[Any]) -> sparse.csr_array:
+    def _to_csr(self, values: Array) -> sparse.csr_array:
         parts = values, self.labels, self.indptr
         return sparse.csr_array(parts, shape=self.shape)
 

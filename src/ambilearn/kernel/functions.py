@@ -21,6 +21,7 @@ from array_api_compat import array_namespace
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ambilearn._utils.types import Array, Matrix
 from ambilearn.backend import HOST, Backend
 from ambilearn.solvers.centering import column_centers, subtract_from_rows
 
@@ -28,10 +29,10 @@ KernelFunction = Callable[[Any, Any], NDArray[np.float64]]
 
 
 def train_kernel(
-    X: Any,
+    X: Matrix,
     kernel: str | KernelFunction,
     sigma: str | float = "mean",
-    row_weights: Any | None = None,
+    row_weights: Array | None = None,
     backend: Backend = HOST,
 ) -> tuple[NDArray[np.float64], float | None]:
     """Kernel matrix of the training rows, and its bandwidth (None for kernels other than Gaussian).
@@ -54,8 +55,8 @@ def train_kernel(
 
 
 def cross_kernel(
-    X: Any,
-    Z: Any,
+    X: Matrix,
+    Z: Matrix,
     kernel: str | KernelFunction,
     sigma: float | None = None,
     *,

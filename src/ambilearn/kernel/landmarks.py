@@ -15,7 +15,6 @@ References
 """
 
 from numbers import Integral, Real
-from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace, device
@@ -23,6 +22,7 @@ from sklearn.utils import check_random_state
 
 from ambilearn._utils.kmeans import kmeans_centers
 from ambilearn._utils.sklearn_compat import Interval
+from ambilearn._utils.types import Array, Matrix, RandomState
 from ambilearn.backend import HOST, Backend
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.kernel.functions import KernelFunction, cross_kernel
@@ -31,7 +31,7 @@ from ambilearn.kernel.functions import KernelFunction, cross_kernel
 class _Count(Interval):
     """Integers in an interval, without booleans, which Python treats as 0 and 1."""
 
-    def is_satisfied_by(self, val: Any) -> bool:
+    def is_satisfied_by(self, val: Array) -> bool:
         return not isinstance(val, bool) and super().is_satisfied_by(val)
 
 
@@ -69,7 +69,7 @@ class LandmarkFeatures:
 
     def __init__(
         self,
-        landmarks: Any,
+        landmarks: Array,
         kernel: str | KernelFunction,
         sigma: float | None = None,
         backend: Backend = HOST,
@@ -78,7 +78,7 @@ class LandmarkFeatures:
         self._backend = backend
         self.whitening = backend.whitening(self._kernel_with(landmarks))
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: Matrix) -> Array:
         """Features of the rows of X, shape (n, r)."""
         xp = array_namespace(self.whitening)
         m, rank = self.whitening.shape
@@ -87,7 +87,7 @@ class LandmarkFeatures:
             features[rows, :] = self._kernel_with(X[rows, ...]) @ self.whitening
         return features
 
-    def _kernel_with(self, X: Any) -> Any:
+    def _kernel_with(self, X: Matrix) -> Array:
         return cross_kernel(X, self.landmarks, self.kernel, self.sigma, backend=self._backend)
 
 
@@ -96,7 +96,9 @@ def sample_limit(m: int) -> int:
     return max(_MAX_SIGMA_ROWS, _ROWS_PER_LANDMARK * m)
 
 
-def choose_landmarks(X: Any, m: int, how: str, random_state: Any, backend: Backend = HOST) -> Any:
+def choose_landmarks(
+    X: Matrix, m: int, how: str, random_state: RandomState, backend: Backend = HOST
+) -> Array:
     """Choose m rows, or cluster centers of rows, as landmarks; all rows if there are at most m.
 
     ``how`` is ``"kmeans"`` for cluster centers of k-means, which approximate the kernel better
@@ -117,7 +119,7 @@ def choose_landmarks(X: Any, m: int, how: str, random_state: Any, backend: Backe
 
 
 def sampled_sigma(
-    X: Any, random_state: Any, row_weights: Any | None = None, backend: Backend = HOST
+    X: Matrix, random_state: RandomState, row_weights: Array | None = None, backend: Backend = HOST
 ) -> float:
     """Mean pairwise distance of the rows, estimated from at most 5000 of them."""
     n = X.shape[0]
@@ -131,13 +133,13 @@ def sampled_sigma(
 
 
 def landmark_features(
-    X: Any,
+    X: Matrix,
     n_landmarks: int,
     kernel: str | KernelFunction,
     sigma: str | float,
     landmarks: str,
-    random_state: Any,
-    row_weights: Any | None = None,
+    random_state: RandomState,
+    row_weights: Array | None = None,
     backend: Backend = HOST,
 ) -> LandmarkFeatures:
     """Map from rows to low-rank features; computed from a sample of X if X is large."""

@@ -10,7 +10,7 @@ The classifier has to store the factor of *M*, n² numbers.
 """
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from scipy import sparse
 
 from ambilearn._utils.blocks import row_blocks
 from ambilearn._utils.threads import threads_for
+from ambilearn._utils.types import Array
 from ambilearn.backend import HostSupport
 from ambilearn.kernel.regression import OutputBlock, SupportFit, leave_out, output_sums
 from ambilearn.solvers import KernelRidge
@@ -107,7 +108,7 @@ class ManyLabelRegressor:
         self._candidates = candidates
         self._blocks = list(_blocks_of_labels(candidates))
 
-    def fit(self, values: NDArray[np.float64], off_support: Any = 0.0) -> SupportFit:
+    def fit(self, values: NDArray[np.float64], off_support: float | Array = 0.0) -> SupportFit:
         """Fit ``values`` on the support, and ``off_support``, a number or one per row, off it."""
         n, n_labels = self._candidates.n_rows, self._candidates.n_labels
         off = np.broadcast_to(np.asarray(off_support, dtype=np.float64), (n,))
@@ -128,7 +129,7 @@ class ManyLabelRegressor:
         norm, squares, total, size = sums.tolist()
         return SupportFit(coef, intercept, outputs, norm, squares, total, size, weights)
 
-    def train_output(self, fit: SupportFit) -> Any:
+    def train_output(self, fit: SupportFit) -> Array:
         """Outputs on the training rows for a fitted attribute: only of the candidates."""
         return self._candidates.as_output(fit.outputs)
 

@@ -14,7 +14,7 @@ rows are weighted. The primal allocates no array of shape (n, l); for the dual s
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from array_api_compat import array_namespace
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ambilearn._utils.threads import threads_for
+from ambilearn._utils.types import Array, Matrix
 from ambilearn.backend import Support
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.solvers import KernelRidge, PrimalRidge
@@ -70,14 +71,14 @@ class SupportFit:
         All outputs, if they were computed.
     """
 
-    coef: Any
+    coef: Matrix
     intercept: NDArray[np.float64]
     outputs: NDArray[np.float64]
     squared_norm: float
     squared_outputs: float
     total_output: float
     size: float
-    pair_weights: Any = 1.0
+    pair_weights: float | Array = 1.0
     fitted: NDArray[np.float64] | None = None
 
     def squared_error(self, values: NDArray[np.float64], off_support: float = 0.0) -> float:
@@ -96,7 +97,7 @@ class DualRegressor:
         self._ridge = ridge
         self._candidates = candidates
 
-    def fit(self, values: NDArray[np.float64], off_support: Any = 0.0) -> SupportFit:
+    def fit(self, values: NDArray[np.float64], off_support: float | Array = 0.0) -> SupportFit:
         """Fit ``values`` on the support, and ``off_support``, a number or one per row, off it."""
         targets = self._candidates.scatter(values, off_support)
         n, l = targets.shape
@@ -115,7 +116,7 @@ class DualRegressor:
             fitted=fit.fitted,
         )
 
-    def train_output(self, fit: SupportFit) -> Any:
+    def train_output(self, fit: SupportFit) -> Matrix:
         """Outputs on the training rows for a fitted attribute; of a sparse mask only candidates."""
         if self._candidates.sets.sparse_mask:
             return self._candidates.as_output(fit.outputs)
@@ -142,12 +143,12 @@ class DualRegressor:
 class PrimalRegressor:
     """Ridge regression of support vectors on explicit features, linear or of low rank."""
 
-    def __init__(self, features: Any, ridge: PrimalRidge, candidates: Support) -> None:
+    def __init__(self, features: Matrix, ridge: PrimalRidge, candidates: Support) -> None:
         self._features = features
         self._ridge = ridge
         self._candidates = candidates
 
-    def fit(self, values: NDArray[np.float64], off_support: Any = 0.0) -> SupportFit:
+    def fit(self, values: NDArray[np.float64], off_support: float | Array = 0.0) -> SupportFit:
         """Fit ``values`` on the support, and ``off_support``, a number or one per row, off it."""
         candidates = self._candidates
         everywhere = 0.0
@@ -160,7 +161,7 @@ class PrimalRegressor:
         weights = candidates.pair_weights
         return SupportFit(fit.coef, fit.intercept, outputs, *fit[2:], size, weights)
 
-    def train_output(self, fit: SupportFit) -> Any:
+    def train_output(self, fit: SupportFit) -> Matrix:
         """Outputs on the training rows for a fitted attribute; of a sparse mask only candidates."""
         if self._candidates.sets.sparse_mask:
             return self._candidates.as_output(fit.outputs)
@@ -193,13 +194,13 @@ class PrimalRegressor:
         return influence
 
     @property
-    def _leverage_complements(self) -> Any:
+    def _leverage_complements(self) -> Array:
         """Kept with the factorization, which a cache uses again for other candidate sets."""
         if self._ridge.complements is None:
             self._ridge.complements = self._compute_leverage_complements()
         return self._ridge.complements
 
-    def _compute_leverage_complements(self) -> Any:
+    def _compute_leverage_complements(self) -> Array:
         row_weights = self._candidates.row_weights
         parts = [
             self._ridge.leverage_complements(
@@ -213,7 +214,7 @@ class PrimalRegressor:
         numbers = per_row + 2 * self._features.shape[1]
         return self._candidates.backend.blocks(self._features, numbers)
 
-    def _block(self, rows: slice) -> Any:
+    def _block(self, rows: slice) -> Array:
         """Some rows of the features, dense."""
         if sparse.issparse(self._features):
             return self._features[rows].toarray()

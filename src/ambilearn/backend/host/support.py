@@ -125,4 +125,6 @@ class HostSupport(Support):
 
 def _as_column(off_support: float | Array) -> float | Array:
     """One number per row as a column; a single number unchanged."""
-    return off_support if isinstance(off_support, int | float) else off_support[:, None]
+    if isinstance(off_support, int | float) or off_support.ndim != 1:
+        return off_support
+    return off_support[:, None]
