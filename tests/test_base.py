@@ -24,7 +24,7 @@ from ambilearn import (
     PLVoting,
     as_candidates,
 )
-from ambilearn.base import PartialLabelClassifier, WeightedRowsClassifier, rank_last
+from ambilearn.base import PartialLabelClassifier, WeightedRowsClassifier
 
 
 class CandidateCounts(PartialLabelClassifier):
@@ -262,16 +262,6 @@ def test_a_column_of_labels_is_scored_as_labels(fitted):
 def test_candidate_sets_with_labels_of_their_own_are_scored(fitted):
     sets = as_candidates([{"b"}, {"new"}, {"b", "new"}, {"a"}])
     assert fitted.score(X, sets) == fitted.score(X, sets.to_sets()) == 0.5
-
-
-@pytest.mark.parametrize("xp", [np, strict])
-@pytest.mark.parametrize("scale", [0.0, 1.0, -1.0, 1e150])
-def test_labels_that_are_ranked_last_are_below_all_others(xp, scale):
-    scores = xp.asarray([[3.0, 1.0, 2.0], [-3.0, -1.0, -2.0], [0.0, 0.0, 0.0]]) * scale
-    found = np.asarray(rank_last(scores, xp.asarray([True, False, False])))
-    np.testing.assert_array_equal(found[:, 1:], np.asarray(scores)[:, 1:])
-    assert (found[:, 0] < found[:, 1:].min(axis=1)).all()
-    assert np.isfinite(found).all()
 
 
 @pytest.mark.parametrize("form", [sparse.csr_matrix, sparse.csc_matrix, sparse.coo_array])
