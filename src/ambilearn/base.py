@@ -30,6 +30,16 @@ from ambilearn.solvers import project_rows
 from ambilearn.validation import check_magnitude, check_row_weights, check_weights, validate_rows
 
 
+def rank_last(scores: Any, labels: Any) -> Any:
+    """Scores (n, l) in which the given labels, a mask of shape (l,), are below all others.
+
+    For labels that are never a candidate, which must not be predicted.
+    """
+    xp = array_namespace(scores)
+    lowest = xp.min(scores, axis=1, keepdims=True)
+    return xp.where(labels, lowest - xp.abs(lowest) - 1.0, scores)
+
+
 class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     """Base of the classifiers that learn from candidate sets.
 

@@ -3,13 +3,14 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from core_methods import CORE_METHODS
 
 from ambilearn.registry import installed_methods
 
 CLEAN = ["--candidates", "names", "--exclude", "truth"]
 
 
-@pytest.mark.parametrize("method", installed_methods())
+@pytest.mark.parametrize("method", [*CORE_METHODS, *({"deepplcl"} & {*installed_methods()})])
 def test_fit_and_predict_with_every_method(run, people_csv, people, method):
     status, out, err = run("fit", people_csv, *CLEAN, "--method", method, "--out", "m.model")
     assert (status, out) == (0, "")
