@@ -31,8 +31,8 @@ PARTS = (
     ("neighbors", "rows", None, "LocalGeometry"),
     ("pattern", "backend.device.support", None, "DeviceSupportGraph"),
     ("neighbor_weights", "graph.adaptive", "Neighborhoods", "fit_graph"),
-    ("regressions", "kernel.regression", "DualRegressor", "fit"),
-    ("regressions", "kernel.regression", "PrimalRegressor", "fit"),
+    ("regressions", "kernel.ridge", "DualRidge", "fit"),
+    ("regressions", "kernel.ridge", "PrimalRidge", "fit"),
     ("confidences", "graph.adaptive", "AdaptiveGraph", "smooth"),
 )  # fmt: skip
 ITERATIONS = 8

@@ -179,7 +179,7 @@ def count_work(monkeypatch):
     import ambilearn.rows
 
     count("kernel", "train_kernel")
-    for solver in ("KernelRidge", "PrimalRidge"):
+    for solver in ("DualRidge", "PrimalRidge"):
         count("factorization", solver)
     count("geometry", "LocalGeometry")
     count("graph", "initial_graph")

@@ -164,7 +164,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     def _ridge_method(self) -> Any:
         """An unfitted method with leave-one-out outputs in closed form, None if there is none.
 
-        Its ``_make_regressor(rows, sets)`` returns a regressor with ``held_out(targets)``.
+        Its ``_make_regressor(rows, sets)`` returns them, as a function of the targets.
         """
         return None
 

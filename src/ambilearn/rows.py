@@ -27,12 +27,9 @@ from ambilearn.graph.geometry import LocalGeometry
 from ambilearn.graph.neighbors import Neighbors, find_neighbors, usable_neighbors
 from ambilearn.kernel.functions import KernelFunction, train_kernel
 from ambilearn.kernel.landmarks import LandmarkFeatures, landmark_features
-from ambilearn.kernel.many_labels import MAX_DENSE_LABELS, ManyLabelRegressor
-from ambilearn.kernel.regression import DualRegressor, PrimalRegressor
-from ambilearn.solvers import KernelRidge, Moments, PrimalRidge
+from ambilearn.kernel.ridge import DualRidge, Moments, PrimalRidge, Ridge
 
 T = TypeVar("T")
-Regressor = DualRegressor | ManyLabelRegressor | PrimalRegressor
 
 _MIN_BYTES = 2**30  # limit of the results that shared rows keep,
 _MIN_RESULTS = 4  # raised to this many of the largest: a kernel matrix and factors of it
@@ -223,50 +220,42 @@ class KernelSpace:
         self.X, self._rows, self._may_overwrite = rows.X, rows, may_overwrite
         self._key = *key, rows.weights_key
 
-    def regressors(self, candidates: Support, *ridges: float) -> list[Regressor]:
-        """A regressor for each ridge weight; equal weights share one, of one factorization."""
-        distinct = list(dict.fromkeys(ridges))
-        many_labels = candidates.sets.sparse_mask and candidates.n_labels > MAX_DENSE_LABELS
-        if self.features is not None:
-            factors = self._factor_moments(distinct)
-            found = [PrimalRegressor(self.features, each, candidates) for each in factors]
-        else:
-            regressor: Any = ManyLabelRegressor if many_labels else DualRegressor
-            found = [regressor(each, candidates) for each in self._factor_matrix(distinct)]
-        return [found[distinct.index(ridge)] for ridge in ridges]
+    def ridges(self, *weights: float) -> list[Ridge]:
+        """A solver for each ridge weight; equal weights share one, with one factorization."""
+        distinct = list(dict.fromkeys(weights))
+        factor = self._factor_matrix if self.features is None else self._factor_moments
+        found = factor(distinct)
+        return [found[distinct.index(weight)] for weight in weights]
 
-    def _factor_moments(self, ridges: list[float]) -> list[PrimalRidge]:
+    def _factor_moments(self, weights: list[float]) -> list[Ridge]:
         rows = self._rows
         moments = rows.once(("moments", *self._key), Moments.of, self.features, rows.row_weights)
+        how = rows.backend.factorize, self.features, rows.row_weights
         return [
-            rows.once(
-                ("factor", *self._key, ridge),
-                PrimalRidge,
-                *(moments, ridge, rows.backend.factorize),
-            )
-            for ridge in ridges
+            rows.once(("factor", *self._key, weight), PrimalRidge, moments, weight, *how)
+            for weight in weights
         ]
 
-    def _factor_matrix(self, ridges: list[float]) -> list[KernelRidge]:
+    def _factor_matrix(self, weights: list[float]) -> list[Ridge]:
         """A factorization for each weight, or one if there is no memory for more."""
-        found: list[KernelRidge] = []
-        for ridge in ridges:
-            is_last = self._may_overwrite and not self._rows.are_shared and ridge == ridges[-1]
+        found: list[DualRidge] = []
+        for weight in weights:
+            is_last = self._may_overwrite and not self._rows.are_shared and weight == weights[-1]
             try:
-                found.append(self._factor(ridge, overwrite=is_last))
+                found.append(self._factor(weight, overwrite=is_last))
             except Exception as error:
                 if not is_out_of_memory(error) or not (found or self._may_overwrite):
                     raise
                 break
         if not found:  # nothing was overwritten yet
             self._rows.drop_results()
-            found.append(self._factor(ridges[0], overwrite=True))
-        return found + [found[0].with_ridge(ridge) for ridge in ridges[len(found) :]]
+            found.append(self._factor(weights[0], overwrite=True))
+        return [*found, *(found[0].with_ridge(weight) for weight in weights[len(found) :])]
 
-    def _factor(self, ridge: float, *, overwrite: bool) -> KernelRidge:
+    def _factor(self, weight: float, *, overwrite: bool) -> DualRidge:
         rows = self._rows
-        how = self.matrix, ridge, overwrite, rows.row_weights, rows.backend.factorize
-        return rows.once(("factor", *self._key, ridge), KernelRidge, *how)
+        how = self.matrix, weight, overwrite, rows.row_weights, rows.backend.factorize
+        return rows.once(("factor", *self._key, weight), DualRidge, *how)
 
 
 def _features(X: Matrix, n_landmarks: int, *how: Any) -> tuple[LandmarkFeatures, Array]:
@@ -306,7 +295,7 @@ class _Results:
             if not self.keeps:
                 self.clear()  # the memory is needed for this result
             value = self._compute(function, *inputs)
-            known = value, count_bytes(value)
+            known = value, count_bytes(value, {id(each) for each in inputs})  # kept elsewhere
         if self.keeps:
             self._kept[key] = known
             self._drop_oldest()

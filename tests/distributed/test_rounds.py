@@ -13,8 +13,8 @@ from ambilearn import PLCL
 from ambilearn.distributed import rounds
 from ambilearn.distributed.partitions import PartitionRows
 from ambilearn.kernel.landmarks import LandmarkFeatures
+from ambilearn.kernel.ridge import Moments, RidgeFit
 from ambilearn.methods.plcl import PLCLWeights
-from ambilearn.solvers import Moments, PrimalFit
 
 WEIGHTS = PLCLWeights.of(PLCL())
 
@@ -32,7 +32,9 @@ def build(rows, n_neighbors=5):
 
 def classifiers(seed=0):
     rng = np.random.default_rng(seed)
-    return [PrimalFit(rng.normal(size=(4, 4)), rng.normal(size=4), 1.0, 1.0, 1.0) for _ in range(2)]
+    return [
+        RidgeFit(rng.normal(size=(4, 4)), rng.normal(size=4), 1.0, 1.0, 1.0, 4.0) for _ in range(2)
+    ]
 
 
 def parts(rows):

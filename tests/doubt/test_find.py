@@ -87,7 +87,7 @@ def test_scores_are_those_of_regressions_that_leave_out_each_row_in_turn(weighte
     np.testing.assert_array_equal(doubt.suggestion, off.argmax(axis=1))
 
 
-def test_dual_primal_sparse_and_many_labels_agree(monkeypatch):
+def test_dual_primal_and_sparse_agree():
     X, mask, _, _ = swapped(n=80)
     linear = find_doubtful(X, mask, estimator=SURE(kernel="linear"))
     for kernel, rows, sets in (
@@ -98,12 +98,6 @@ def test_dual_primal_sparse_and_many_labels_agree(monkeypatch):
         other = find_doubtful(rows, sets, estimator=SURE(kernel=kernel))
         np.testing.assert_allclose(other.score, linear.score, atol=1e-8)
         np.testing.assert_array_equal(other.suggestion, linear.suggestion)
-    dense = find_doubtful(X, mask, estimator=SURE())
-    monkeypatch.setattr("ambilearn.rows.MAX_DENSE_LABELS", 2)
-    monkeypatch.setattr("ambilearn._utils.blocks.LIMIT", 1000)  # three labels at a time
-    many = find_doubtful(X, sparse.csr_array(mask), estimator=SURE())
-    np.testing.assert_allclose(many.score, dense.score, atol=1e-8)
-    np.testing.assert_array_equal(many.suggestion, dense.suggestion)
 
 
 def test_a_landmark_for_each_row_is_the_exact_kernel():

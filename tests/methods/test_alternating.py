@@ -31,7 +31,9 @@ class Projecting(AlternatingClassifier):
             return CandidateSimplex(candidates.indptr).project(output)
 
         start = candidates.uniform()
-        self._alternate(self._space(rows), candidates, start, improve, lambda p: self.offset)
+        self._alternate(
+            self._space(rows, candidates), candidates, start, improve, lambda p: self.offset
+        )
 
 
 @pytest.fixture

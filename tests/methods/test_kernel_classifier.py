@@ -6,8 +6,8 @@ from scipy.spatial.distance import cdist
 from sklearn.kernel_ridge import KernelRidge
 
 from ambilearn import LALO, PLAGGD, PLCL, SURE
+from ambilearn.kernel.ridge import DualRidge
 from ambilearn.methods._kernel_classifier import KernelPartialLabelClassifier
-from ambilearn.solvers import KernelRidge as KernelRidgeSolver
 
 
 class Regression(KernelPartialLabelClassifier):
@@ -24,11 +24,11 @@ class Regression(KernelPartialLabelClassifier):
 
     def _fit(self, rows, candidates):
         self.label_distributions_ = candidates.as_output(candidates.uniform())
-        space = self._space(rows)
-        (regressor,) = space.regressors(candidates, 0.1)
-        fit = regressor.fit(candidates.uniform())
+        space = self._space(rows, candidates)
+        (ridge,) = space.ridges(0.1)
+        fit = ridge.fit(candidates, candidates.uniform())
         self._keep(fit, space)
-        self.outputs_ = regressor.train_output(fit)
+        self.outputs_ = ridge.train_output(candidates, fit)
 
 
 @pytest.fixture
@@ -178,8 +178,8 @@ def test_our_own_kernel_matrix_is_overwritten_by_its_factor(monkeypatch):
     X, mask, _ = ambiguous(n=30)
     seen = []
     monkeypatch.setattr(
-        "ambilearn.rows.KernelRidge",
-        lambda *arguments: (seen.append(arguments[2]), KernelRidgeSolver(*arguments))[1],
+        "ambilearn.rows.DualRidge",
+        lambda *arguments: (seen.append(arguments[2]), DualRidge(*arguments))[1],
     )
     for kernel in ("rbf", "linear"):
         wide = np.concatenate([X] * 40, axis=1)  # a linear kernel of more features than rows

@@ -16,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from ambilearn import IPAL, PLCL, PLKNN, SURE, PLStacking, PLVoting
 from ambilearn.backend import HOST
 from ambilearn.bridges import to_sample_weights
+from ambilearn.kernel.ridge import DualRidge
 from ambilearn.learners import set_learner
 from ambilearn.methods._members import (
     as_confidences,
@@ -29,7 +30,6 @@ from ambilearn.methods._members import (
 )
 from ambilearn.rows import TrainingRows
 from ambilearn.selection import CandidateSearchCV
-from ambilearn.solvers import KernelRidge
 
 
 @pytest.fixture
@@ -107,7 +107,7 @@ def watch_factorizations(monkeypatch):
     """Ridge of each factorization, whether it overwrote the kernel, and how many others lived."""
     made = []
 
-    class Watched(KernelRidge):
+    class Watched(DualRidge):
         alive = weakref.WeakSet()
 
         def __init__(self, kernel, ridge, overwrite, *others):
@@ -115,7 +115,7 @@ def watch_factorizations(monkeypatch):
             super().__init__(kernel, ridge, overwrite, *others)
             self.alive.add(self)
 
-    monkeypatch.setattr("ambilearn.rows.KernelRidge", Watched)
+    monkeypatch.setattr("ambilearn.rows.DualRidge", Watched)
     return made
 
 

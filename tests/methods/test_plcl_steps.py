@@ -4,7 +4,7 @@ from problems import support
 
 from ambilearn import PLCL
 from ambilearn.graph.adaptive import Neighborhoods, local_geometry
-from ambilearn.kernel.regression import SupportFit
+from ambilearn.kernel.ridge import RidgeFit
 from ambilearn.methods.plcl import PLCLSteps, PLCLWeights
 
 SETS = support([{0, 1}, {1}, {0, 2}, {1, 2}, {0}, {0, 1, 2}], classes=[0, 1, 2, 3])
@@ -16,7 +16,7 @@ def classifier(seed):
     """Outputs on all labels, and the fit that knows them on the support only."""
     outputs = np.random.default_rng(seed).normal(size=(6, 4))
     sums = np.sum(outputs**2), np.sum(outputs), outputs.size
-    return outputs, SupportFit(None, None, SETS.gather(outputs), 2.5, *sums)
+    return outputs, RidgeFit(None, None, 2.5, *sums, outputs=SETS.gather(outputs))
 
 
 def graph():
@@ -95,7 +95,7 @@ def test_rows_that_are_no_neighbors_add_up():
     for members in (np.arange(6), np.arange(2), np.arange(2, 6)):
         sets = support(SETS.sets[members])
         fits = [
-            SupportFit(None, None, sets.gather(each[members]), 0.0, 0.0, 0.0, 0)
+            RidgeFit(None, None, 0.0, 0.0, 0.0, 0, outputs=sets.gather(each[members]))
             for each in (F, F_hat)
         ]
         steps = PLCLSteps(sets, WEIGHTS)

@@ -5,7 +5,6 @@ from hypothesis import strategies as st
 from literal_methods import blur, complementary_step, plcp
 from optimality import assert_no_better_confidences, assert_on_candidate_simplices
 from problems import ambiguous, random_mask, support
-from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from ambilearn import PLAGGD, PLCP
@@ -94,15 +93,6 @@ def test_as_many_landmarks_as_rows_are_the_exact_kernel():
     exact = PLCP(sigma=2.0).fit(X, Y)
     low_rank = PLCP(sigma=2.0, n_landmarks=50, landmarks="uniform", random_state=0).fit(X, Y)
     np.testing.assert_allclose(low_rank.label_distributions_, exact.label_distributions_, atol=1e-4)
-
-
-def test_many_labels():
-    X, Y, _ = ambiguous(n=40)
-    wide = sparse.csr_array(np.hstack([Y, np.zeros((40, 1100))]))
-    blocks, dense = PLCP().fit(X, wide), PLCP().fit(X, wide.toarray())
-    np.testing.assert_allclose(
-        blocks.label_distributions_.toarray(), dense.label_distributions_, atol=1e-8
-    )
 
 
 # --- the contract -------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from problems import ambiguous
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.naive_bayes import GaussianNB
 
 from ambilearn import IPAL, PLCL, PLKNN, SURE, PLVoting, as_candidates
@@ -130,8 +131,8 @@ def test_more_than_a_thousand_labels_need_no_dense_matrix(data):
     mask = np.zeros((len(X), 1200), dtype=bool)
     mask[:, [7, 300, 301, 1100]] = few
     members = [("plcl", PLCL(max_iter=3, tol=0)), ("sure", SURE()), ("ipal", IPAL())]
-    dense = PLVoting(estimators=members).fit(X, mask)
-    scattered = PLVoting(estimators=members).fit(X, sparse.csr_array(mask))
+    vote = PLVoting(estimators=members, n_landmarks=20, random_state=0)
+    dense, scattered = (clone(vote).fit(X, y) for y in (mask, sparse.csr_array(mask)))
     assert sparse.issparse(scattered.label_distributions_)
     np.testing.assert_allclose(
         scattered.label_distributions_.toarray(), dense.label_distributions_, atol=1e-8

@@ -132,20 +132,6 @@ def test_as_many_landmarks_as_rows_are_the_exact_kernel(method, data):
     np.testing.assert_allclose(low_rank.objective_, exact.objective_, rtol=1e-5)
 
 
-@pytest.mark.parametrize("method", [PLCL, SURE])
-def test_many_labels(method, data):
-    """More than a thousand, most of them nobody's: the path in blocks of labels."""
-    X, mask, _, v = data
-    wide = sparse.csr_array(np.hstack([mask, np.zeros((len(X), 1100))]))
-    blocks = method().fit(X, wide, v)
-    dense = method().fit(X, wide.toarray(), v)
-    np.testing.assert_allclose(
-        blocks.label_distributions_.toarray(), dense.label_distributions_, atol=1e-8
-    )
-    np.testing.assert_allclose(blocks.objective_, dense.objective_, rtol=1e-9)
-    np.testing.assert_allclose(blocks.decision_function(X), dense.decision_function(X), atol=1e-8)
-
-
 def test_a_linear_kernel_takes_sparse_rows(data):
     X, mask, _, v = data
     scattered = PLCL(kernel="linear").fit(sparse.csr_array(X), mask, v)

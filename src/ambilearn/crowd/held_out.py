@@ -44,7 +44,8 @@ class HeldOutByRidge:
         targets = support.prior()
         outputs = np.empty(candidates.shape)
         for _ in range(HELD_OUT_ROUNDS):
-            for block in self._regressor.held_out(support.scatter(targets).ravel()):
+            values = support.scatter(targets).ravel()
+            for block in self._regressor.held_out(values):
                 outputs[np.ix_(block.rows, block.labels)] = block.outputs
             targets = support.simplex.project(support.gather(outputs) + support.preference())
         confidences: NDArray[np.float64] = self._method._confidences(outputs)

@@ -26,9 +26,8 @@ from ambilearn.kernel.landmarks import (
     landmark_features,
     sample_limit,
 )
-from ambilearn.kernel.regression import SupportFit
+from ambilearn.kernel.ridge import Moments, PrimalRidge, RidgeFit
 from ambilearn.methods.plcl import PLCL, PLCLWeights, classifier_terms
-from ambilearn.solvers import Moments, PrimalFit, PrimalRidge
 
 _ROW_RESULTS = ("label_distributions_", "complementary_distributions_", "transduction_")
 
@@ -227,7 +226,7 @@ class DistributedPLCL(PLCL):
         loop = OuterLoop(self)
         while loop.should_continue():
             pairs = zip(targets[::2], targets[1::2], strict=True)
-            fits = [solver.solve(*pair).value for solver, pair in zip(solvers, pairs, strict=True)]
+            fits = [solver.solve(*pair) for solver, pair in zip(solvers, pairs, strict=True)]
             sent = delayed(fits, traverse=False)  # one task instead of a copy per partition
             following = dask.persist(
                 *(
@@ -237,7 +236,7 @@ class DistributedPLCL(PLCL):
             )
             objective, squared_change, *targets = self._sums(partitions, following)
             states = following  # only now: the new states are computed from the old ones
-            objective += _global_terms(weights, fits, moments.n_rows * len(data.classes))
+            objective += _global_terms(weights, fits)
             loop.record_change((squared_change / data.shape[0]) ** 0.5, objective)
 
         self.n_iter_, self.objective_ = loop.n_iter, np.array(loop.objective)
@@ -288,7 +287,7 @@ class DistributedPLCL(PLCL):
             ]
         )
 
-    def _keep_coefficients(self, fit: PrimalFit, low_rank: LandmarkFeatures | None) -> None:
+    def _keep_coefficients(self, fit: RidgeFit, low_rank: LandmarkFeatures | None) -> None:
         self.intercept_ = fit.intercept
         if low_rank is None:
             self.coef_ = fit.coef.T
@@ -367,9 +366,8 @@ def _total(parts: list[Delayed]) -> tuple[Any, ...]:
     return total
 
 
-def _global_terms(weights: PLCLWeights, fits: list[PrimalFit], size: float) -> float:
+def _global_terms(weights: PLCLWeights, fits: list[RidgeFit]) -> float:
     """The part of the classifiers' terms that depends only on sums over all rows."""
-    nothing = np.empty(0)
-    f, *others = (SupportFit(*fit[:2], nothing, *fit[2:], size) for fit in fits)
+    nothing, (f, *others) = np.empty(0), fits
     f_hat = others[0] if others else None
     return classifier_terms(weights, f, nothing, f_hat, nothing)

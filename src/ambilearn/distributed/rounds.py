@@ -23,9 +23,9 @@ from ambilearn.distributed.partitions import PartitionRows
 from ambilearn.graph.adaptive import AdaptiveGraph, Neighborhoods, local_geometry
 from ambilearn.graph.geometry import LocalGeometry
 from ambilearn.kernel.landmarks import LandmarkFeatures
-from ambilearn.kernel.regression import SupportFit
+from ambilearn.kernel.ridge import Moments, RidgeFit
 from ambilearn.methods.plcl import PLCLState, PLCLSteps, PLCLWeights
-from ambilearn.solvers import Moments, PrimalFit, SupportGraph
+from ambilearn.solvers import SupportGraph
 
 _BRANCHES = 8  # terms per task in a tree sum
 
@@ -98,7 +98,7 @@ def contribute(partition: Partition, state: State, complementary: bool) -> tuple
 
 
 def advance(
-    partition: Partition, state: State, classifiers: list[PrimalFit], weights: PLCLWeights
+    partition: Partition, state: State, classifiers: list[RidgeFit], weights: PLCLWeights
 ) -> State:
     """Update Q, the graph and P for a new ordinary and, optionally, complementary classifier."""
     steps = PLCLSteps(partition.candidates, weights)
@@ -119,11 +119,15 @@ def _to_state(state: PLCLState, objective: float, squared_change: float) -> Stat
     return State(*state[:3], graph_weights, objective, squared_change)
 
 
-def _on_support(partition: Partition, fit: PrimalFit) -> SupportFit:
+def _on_support(partition: Partition, fit: RidgeFit) -> RidgeFit:
     """Outputs of a classifier on a partition; the calling process adds the global sums."""
     candidates = partition.candidates
     outputs = candidates.pair_outputs(partition.features, fit.coef, fit.intercept)
-    return SupportFit(*fit[:2], outputs, 0.0, 0.0, 0.0, 0, candidates.pair_weights)
+    return RidgeFit(
+        *(fit.coef, fit.intercept, 0.0, 0.0, 0.0, 0.0),
+        outputs=outputs,
+        pair_weights=candidates.pair_weights,
+    )
 
 
 def outcome(partition: Partition, state: State) -> tuple[Any, ...]:

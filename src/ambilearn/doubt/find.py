@@ -16,7 +16,7 @@ from ambilearn.doubt.labels import has_ordinary_labels, judge_labels, read_proba
 from ambilearn.doubt.result import Doubt
 from ambilearn.doubt.sets import judge_sets, summarize
 from ambilearn.doubt.tuned_ridge import join_blocks, tuned_outputs
-from ambilearn.kernel.regression import OutputBlock
+from ambilearn.kernel.ridge import OutputBlock
 from ambilearn.learners import HELD_OUT_ROUNDS, set_learner, without_preprocessing
 from ambilearn.methods.plcl import PLCL
 from ambilearn.rows import TrainingRows

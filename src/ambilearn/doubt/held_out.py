@@ -11,7 +11,7 @@ from sklearn.base import clone
 from ambilearn._utils.blocks import row_blocks
 from ambilearn.backend import HostSupport, index_rows
 from ambilearn.backend.arrays import to_numpy
-from ambilearn.kernel.regression import OutputBlock
+from ambilearn.kernel.ridge import OutputBlock
 from ambilearn.learners import find_ridge_method, fit_folds
 from ambilearn.methods.plknn import PLKNN
 from ambilearn.rows import TrainingRows

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from ambilearn.backend import HostSupport
 from ambilearn.doubt.result import Doubt
-from ambilearn.kernel.regression import OutputBlock
+from ambilearn.kernel.ridge import OutputBlock
 
 _SURE = -1.0  # score of a row whose candidates are all labels
 

@@ -26,7 +26,7 @@ from sklearn.utils import check_random_state
 from ambilearn.backend import HOST, index_rows
 from ambilearn.candidates import CandidateSets
 from ambilearn.kernel.landmarks import DEFAULT_N_LANDMARKS, MAX_EXACT_ROWS
-from ambilearn.kernel.regression import OutputBlock
+from ambilearn.kernel.ridge import OutputBlock
 from ambilearn.methods.sure import SURE
 from ambilearn.rows import TrainingRows
 

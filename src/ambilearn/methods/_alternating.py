@@ -51,14 +51,14 @@ class AlternatingClassifier(KernelPartialLabelClassifier):
         distance to the outputs is weighted by ``candidates.pair_weights``. ``penalty(p)`` is
         :math:`\Omega`. All of these are support vectors.
         """
-        (regressor,) = space.regressors(candidates, self.reg)
+        (ridge,) = space.ridges(self.reg)
         reward = self.rho * candidates.preference()
         p = start
-        output = regressor.fit(p).outputs
+        output = ridge.fit(candidates, p).outputs
         loop = OuterLoop(self)
         while loop.should_continue():
             previous, p = p, improve(p, output + reward / 2)
-            f = regressor.fit(p)
+            f = ridge.fit(candidates, p)
             output = f.outputs
             error = f.squared_error(p) + self.reg * f.squared_norm
             error -= float(array_namespace(p).sum(candidates.pair_weights * reward * p))
@@ -66,5 +66,5 @@ class AlternatingClassifier(KernelPartialLabelClassifier):
 
         self._keep(f, space)
         self.label_distributions_ = candidates.as_output(p)
-        self.train_output_ = regressor.train_output(f)
+        self.train_output_ = ridge.train_output(candidates, f)
         self.n_iter_, self.objective_ = loop.n_iter, candidates.backend.asarray(loop.history)

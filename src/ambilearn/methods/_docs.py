@@ -88,9 +88,7 @@ coef_ : ndarray of shape (l, d)
 
 dual_coef_ : ndarray of shape (n, l) or (n_landmarks, l)
     Coefficients of the classifier on the training rows or landmarks. Only with a kernel that is
-    not linear. For a sparse mask with more than 1000 labels and the exact kernel, they are
-    :class:`~ambilearn.kernel.many_labels.FactoredCoefficients`, also with a linear kernel if there
-    are more features than rows.
+    not linear.
 
 intercept_ : ndarray of shape (l,)
     Bias of the classifier.

@@ -18,9 +18,8 @@ from ambilearn.candidates import CandidateSets
 from ambilearn.graph.adaptive import AdaptiveGraph
 from ambilearn.kernel.functions import KernelFunction, check_symmetric, cross_kernel
 from ambilearn.kernel.landmarks import LANDMARKS_CONSTRAINT
-from ambilearn.kernel.many_labels import FactoredCoefficients
-from ambilearn.kernel.regression import SupportFit
-from ambilearn.rows import KernelSpace, Regressor, TrainingRows
+from ambilearn.kernel.ridge import LeaveOneOut, RidgeFit, check_dense_labels
+from ambilearn.rows import KernelSpace, TrainingRows
 from ambilearn.solvers.centering import column_centers
 from ambilearn.validation import check_row_weights
 
@@ -106,24 +105,27 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
                 f"({describe_device(rows.X)}). {advice}"
             ) from error
 
-    def _space(self, rows: TrainingRows) -> KernelSpace:
+    def _space(self, rows: TrainingRows, candidates: Support) -> KernelSpace:
         """The kernel of the training rows."""
         low_rank = () if self.n_landmarks is None else (self.landmarks, self.random_state)
-        return rows.kernel(self.kernel, self.sigma, self.n_landmarks, *low_rank)
+        space = rows.kernel(self.kernel, self.sigma, self.n_landmarks, *low_rank)
+        if space.features is None and candidates.sets.sparse_mask:
+            check_dense_labels(candidates.n_labels)
+        return space
 
-    def _make_regressor(self, rows: TrainingRows, sets: CandidateSets) -> Regressor:
-        """Regressor of a fit to these rows and sets."""
+    def _make_regressor(self, rows: TrainingRows, sets: CandidateSets) -> LeaveOneOut:
+        """Leave-one-out outputs of the regression in a fit to these rows and sets."""
         self._validate_params()
         self._check_training_rows(rows)
         row_weights = check_row_weights(None, rows.X, sets.row_weights)
         rows, candidates = rows.for_sets(replace(sets, row_weights=row_weights))
-        (regressor,) = self._space(rows).regressors(candidates, self.reg)
-        return regressor
+        (ridge,) = self._space(rows, candidates).ridges(self.reg)
+        return LeaveOneOut(ridge, candidates)
 
-    def _keep(self, fit: SupportFit, space: KernelSpace) -> None:
+    def _keep(self, fit: RidgeFit, space: KernelSpace) -> None:
         """Store the fitted classifier for prediction."""
         self.intercept_, self.sigma_ = fit.intercept, space.sigma
-        if self.kernel == "linear" and not isinstance(fit.coef, FactoredCoefficients):
+        if self.kernel == "linear":
             # One row per label, as in scikit-learn, so that its feature selection works.
             if space.features is None:  # the kernel is that of centered rows
                 self.coef_ = (space.X.T @ fit.coef).T

@@ -135,7 +135,7 @@ class LALO(AlternatingClassifier):
         self.verbose = verbose
 
     def _fit(self, rows: TrainingRows, candidates: Support) -> None:
-        space = self._space(rows)
+        space = self._space(rows, candidates)
         form = "kernel" if self._pairwise else "features"
         neighbors = rows.neighbors(self.n_neighbors, self.neighbors, form=form)
         graph = SimilarityGraph(neighbors, candidates)

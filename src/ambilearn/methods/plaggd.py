@@ -149,7 +149,7 @@ class PLAGGD(AlternatingClassifier):
         self.verbose = verbose
 
     def _fit(self, rows: TrainingRows, candidates: Support) -> None:
-        space = self._space(rows)
+        space = self._space(rows, candidates)
         graph, start = self._initial_graph(rows, candidates)
 
         def disambiguate(

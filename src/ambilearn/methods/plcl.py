@@ -13,7 +13,7 @@ from ambilearn.backend import Support
 from ambilearn.graph.adaptive import AdaptiveGraph
 from ambilearn.graph.neighbors import NEIGHBOR_COUNTS, NEIGHBORS_CONSTRAINT
 from ambilearn.kernel.functions import KernelFunction
-from ambilearn.kernel.regression import SupportFit
+from ambilearn.kernel.ridge import RidgeFit
 from ambilearn.methods._docs import insert_shared_docs
 from ambilearn.methods._kernel_classifier import RIDGES, WEIGHTS, KernelPartialLabelClassifier
 from ambilearn.rows import TrainingRows
@@ -200,29 +200,29 @@ class PLCL(KernelPartialLabelClassifier):
         # Algorithm 1 of the paper. P and Q are support vectors with one entry per candidate. For
         # other labels P is 0, and Q is `q_off_support`, which is 1 after the first update.
         steps = PLCLSteps(candidates, PLCLWeights.of(self))
-        space = self._space(rows)
+        space = self._space(rows, candidates)
         graph, p = None, candidates.uniform()
         if self.graph:
             graph, p = self._initial_graph(rows, candidates)
         ridges = (self.reg, self.reg / self.alpha) if self.complementary else (self.reg,)
-        ordinary, *others = space.regressors(candidates, *ridges)
+        ordinary, *others = space.ridges(*ridges)
 
         state, f_hat = steps.start(p, graph), None
         loop = OuterLoop(self)
         while loop.should_continue():
-            f = ordinary.fit(state.p)
+            f = ordinary.fit(candidates, state.p)
             if others:
-                f_hat = others[0].fit(state.q, state.q_off_support)
+                f_hat = others[0].fit(candidates, state.q, state.q_off_support)
             previous, state = state, steps.advance(state, f, f_hat)
             objective = steps.objective(state, f, f_hat)
             loop.record(state.p, previous.p, candidates.n_rows, objective)
 
         self._keep(f, space)
         self.label_distributions_ = candidates.as_output(state.p)
-        self.train_output_ = ordinary.train_output(f)
+        self.train_output_ = ordinary.train_output(candidates, f)
         if f_hat is not None:
             self.complementary_distributions_ = candidates.as_output(state.q, off_support=1.0)
-            self.complementary_train_output_ = others[0].train_output(f_hat)
+            self.complementary_train_output_ = others[0].train_output(candidates, f_hat)
         if state.graph is not None:
             self.graph_ = state.graph.output()
         self.n_iter_, self.objective_ = loop.n_iter, candidates.backend.asarray(loop.history)
@@ -293,7 +293,7 @@ class PLCLSteps:
         """State before the first iteration."""
         return PLCLState(p, array_namespace(p).zeros_like(p), self._first_q, graph)
 
-    def advance(self, state: PLCLState, f: SupportFit, f_hat: SupportFit | None) -> PLCLState:
+    def advance(self, state: PLCLState, f: RidgeFit, f_hat: RidgeFit | None) -> PLCLState:
         """Update Q, W and P, in this order, given new classifiers; Q only if there are two."""
         if f_hat is not None:
             state = state._replace(q=self.update_q(state.p, f_hat), q_off_support=1.0)
@@ -301,7 +301,7 @@ class PLCLSteps:
             state = state._replace(graph=self.update_graph(state.p, state.graph))
         return state._replace(p=self.update_p(state, f, f_hat))
 
-    def update_q(self, p: NDArray[np.float64], f_hat: SupportFit) -> NDArray[np.float64]:
+    def update_q(self, p: NDArray[np.float64], f_hat: RidgeFit) -> NDArray[np.float64]:
         r"""Update Q in closed form.
 
         .. math:: Q = \operatorname{clip}_{[0, 1]}
@@ -317,7 +317,7 @@ class PLCLSteps:
         return graph.refit(self._weights.gamma, self._weights.mu, p)
 
     def update_p(
-        self, state: PLCLState, f: SupportFit, f_hat: SupportFit | None
+        self, state: PLCLState, f: RidgeFit, f_hat: RidgeFit | None
     ) -> NDArray[np.float64]:
         r"""Update P: close to *O*, and smooth on the graph.
 
@@ -337,7 +337,7 @@ class PLCLSteps:
         smoothness = self._weights.mu / (1 + beta)
         return state.graph.smooth(state.p, target, smoothness, anchor=self._row_weights)
 
-    def objective(self, state: PLCLState, f: SupportFit, f_hat: SupportFit | None) -> float:
+    def objective(self, state: PLCLState, f: RidgeFit, f_hat: RidgeFit | None) -> float:
         """Eq. 7 of the paper; a sum over rows, except for the norms of the classifiers."""
         weights = self._weights
         terms = classifier_terms(weights, f, state.p, f_hat, state.q)
@@ -354,9 +354,9 @@ class PLCLSteps:
 
 def classifier_terms(
     weights: PLCLWeights,
-    f: SupportFit,
+    f: RidgeFit,
     p: NDArray[np.float64],
-    f_hat: SupportFit | None,
+    f_hat: RidgeFit | None,
     q: NDArray[np.float64],
 ) -> float:
     """Terms of the objective for the classifiers: squared errors and norms."""

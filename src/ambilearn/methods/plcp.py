@@ -13,10 +13,11 @@ from ambilearn.backend import Support
 from ambilearn.graph.adaptive import AdaptiveGraph
 from ambilearn.graph.neighbors import NEIGHBOR_COUNTS, NEIGHBORS_CONSTRAINT
 from ambilearn.kernel.functions import KernelFunction
+from ambilearn.kernel.ridge import Ridge
 from ambilearn.methods._docs import insert_shared_docs
 from ambilearn.methods._kernel_classifier import RIDGES, KernelPartialLabelClassifier
 from ambilearn.methods._votes import normalize_candidate_votes
-from ambilearn.rows import Regressor, TrainingRows
+from ambilearn.rows import TrainingRows
 
 
 @insert_shared_docs
@@ -184,9 +185,9 @@ class PLCP(KernelPartialLabelClassifier):
 
     def _fit(self, rows: TrainingRows, candidates: Support) -> None:
         # All are support vectors: E, H, B and P of the docstring, Z = 1 − Q and U = 1 − F.
-        space = self._space(rows)
+        space = self._space(rows, candidates)
         graph, start = self._initial_graph(rows, candidates)
-        (regressor,) = space.regressors(candidates, self.reg)
+        (ridge,) = space.ridges(self.reg)
         simplex = candidates.simplex
         reward = self.rho * candidates.preference()
 
@@ -195,12 +196,12 @@ class PLCP(KernelPartialLabelClassifier):
         u = xp.ones_like(e)
         loop = OuterLoop(self)
         while loop.should_continue():
-            h = self._run_base(regressor, graph, candidates, p)
+            h = self._run_base(ridge, graph, candidates, p)
             e = xp.clip((e + h) / 2, 0.0, 1.0)
             b = self._blur(candidates, e)
             z = b
             for _ in range(self.partner_iter):
-                g = regressor.fit(z)  # the outputs are 1 − g(X)
+                g = ridge.fit(candidates, z)  # the outputs are 1 − g(X)
                 z = simplex.project(g.outputs + b + reward / 2)
             u = xp.clip((u + g.outputs) / 2, 0.0, 1.0)
             previous, p = p, self._blur(candidates, u)
@@ -208,24 +209,24 @@ class PLCP(KernelPartialLabelClassifier):
 
         self._keep(g, space)
         self.label_distributions_ = candidates.as_output(z)
-        self.train_output_ = regressor.train_output(g)
+        self.train_output_ = ridge.train_output(candidates, g)
         self.n_iter_ = loop.n_iter
 
     def _run_base(
         self,
-        regressor: Regressor,
+        ridge: Ridge,
         graph: AdaptiveGraph,
         candidates: Support,
         p: NDArray[np.float64],
     ) -> NDArray[np.float64]:
         """Outputs of PL-AGGD, which starts with the confidences ``p`` and the initial graph."""
         reward = self.rho * candidates.preference()
-        output = regressor.fit(p).outputs
+        output = ridge.fit(candidates, p).outputs
         for _ in range(self.base_iter):
             graph = graph.refit(self.gamma, self.mu, p)
             target = output + reward / 2
             p = graph.smooth(p, target, self.mu, anchor=candidates.pair_weights)
-            output = regressor.fit(p).outputs
+            output = ridge.fit(candidates, p).outputs
         return output
 
     def _blur(self, candidates: Support, m: NDArray[np.float64]) -> NDArray[np.float64]:

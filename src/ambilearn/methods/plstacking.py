@@ -15,7 +15,7 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 from ambilearn._utils.folds import split_rows
 from ambilearn._utils.sklearn_compat import HasMethods
 from ambilearn.backend import Support
-from ambilearn.kernel.many_labels import MAX_DENSE_LABELS
+from ambilearn.kernel.ridge import MAX_DENSE_LABELS
 from ambilearn.learners import set_learner
 from ambilearn.methods._ensemble import EnsembleClassifier, check_member
 from ambilearn.methods._members import (

@@ -138,4 +138,6 @@ class SURE(AlternatingClassifier):
             weighted = candidates.largest(p) * row_weights
             return -self.lam * float(array_namespace(p).sum(weighted))
 
-        self._alternate(self._space(rows), candidates, candidates.uniform(), sharpen, penalty)
+        self._alternate(
+            self._space(rows, candidates), candidates, candidates.uniform(), sharpen, penalty
+        )

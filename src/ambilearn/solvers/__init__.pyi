@@ -6,11 +6,6 @@ from .confidence import solve_confidences as solve_confidences
 from .neighbor_weights import solve_neighbor_weights as solve_neighbor_weights
 from .result import Solution as Solution
 from .result import Status as Status
-from .ridge import KernelRidge as KernelRidge
-from .ridge import Moments as Moments
-from .ridge import PrimalFit as PrimalFit
-from .ridge import PrimalRidge as PrimalRidge
-from .ridge import RidgeFit as RidgeFit
 from .simplex import CandidateSimplex as CandidateSimplex
 from .simplex import project_rows as project_rows
 from .support_graph import SupportGraph as SupportGraph

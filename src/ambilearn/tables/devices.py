@@ -16,7 +16,6 @@ from sklearn.base import BaseEstimator
 from ambilearn.backend.arrays import computing_on, to_numpy
 from ambilearn.backend.device.graph import DeviceGraph
 from ambilearn.graph.neighbors import NeighborSearch
-from ambilearn.kernel.many_labels import FactoredCoefficients
 
 
 @contextmanager
@@ -78,13 +77,6 @@ def _to_device(value: Any, move: Callable[[Any], Any]) -> Any:
         moved = copy(value)
         vars(moved).update(_learned(value, move))
         return moved
-    if isinstance(value, FactoredCoefficients):
-        if move is to_numpy:
-            return value
-        raise ValueError(
-            "A model of more than 1000 labels from a sparse mask does not support devices: leave "
-            "out --device."
-        )
     if isinstance(value, DeviceGraph):
         return value.to_csr()
     if isinstance(value, NeighborSearch):
