@@ -24,7 +24,7 @@ from ambilearn import (
     PLVoting,
     as_candidates,
 )
-from ambilearn.base import PartialLabelClassifier, WeightedRowsClassifier
+from ambilearn.base import PartialLabelClassifier, WeightedRowsClassifier, rank_last
 
 
 class CandidateCounts(PartialLabelClassifier):
@@ -310,3 +310,13 @@ def test_a_fitted_model_does_not_depend_on_the_arrays_of_the_caller(method, form
         array[:] = 0
     np.testing.assert_array_equal(np.asarray(model.decision_function(new)), before)
     assert np.asarray(model.classes_).tolist() == list(range(mask.shape[1]))
+
+
+@pytest.mark.parametrize("xp", [np, strict])
+@pytest.mark.parametrize("scale", [0.0, 1.0, -1.0, 1e150])
+def test_labels_that_are_ranked_last_are_below_all_others(xp, scale):
+    scores = xp.asarray([[3.0, 1.0, 2.0], [-3.0, -1.0, -2.0], [0.0, 0.0, 0.0]]) * scale
+    found = np.asarray(rank_last(scores, xp.asarray([True, False, False])))
+    np.testing.assert_array_equal(found[:, 1:], np.asarray(scores)[:, 1:])
+    assert (found[:, 0] < found[:, 1:].min(axis=1)).all()
+    assert np.isfinite(found).all()
