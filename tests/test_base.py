@@ -8,6 +8,7 @@ import pytest
 from problems import ambiguous
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import DataConversionWarning, NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
@@ -24,7 +25,13 @@ from ambilearn import (
     PLVoting,
     as_candidates,
 )
-from ambilearn.base import PartialLabelClassifier, WeightedRowsClassifier, rank_last
+from ambilearn.base import (
+    PartialLabelClassifier,
+    WeightedRowsClassifier,
+    forget_fit,
+    unchanged_on_error,
+    unfitted_on_error,
+)
 
 
 class CandidateCounts(PartialLabelClassifier):
@@ -312,11 +319,46 @@ def test_a_fitted_model_does_not_depend_on_the_arrays_of_the_caller(method, form
     assert np.asarray(model.classes_).tolist() == list(range(mask.shape[1]))
 
 
-@pytest.mark.parametrize("xp", [np, strict])
-@pytest.mark.parametrize("scale", [0.0, 1.0, -1.0, 1e150])
-def test_labels_that_are_ranked_last_are_below_all_others(xp, scale):
-    scores = xp.asarray([[3.0, 1.0, 2.0], [-3.0, -1.0, -2.0], [0.0, 0.0, 0.0]]) * scale
-    found = np.asarray(rank_last(scores, xp.asarray([True, False, False])))
-    np.testing.assert_array_equal(found[:, 1:], np.asarray(scores)[:, 1:])
-    assert (found[:, 0] < found[:, 1:].min(axis=1)).all()
-    assert np.isfinite(found).all()
+# --- state after a failed fit -------------------------------------------------------------------
+
+
+@pytest.fixture
+def model():
+    return DummyClassifier(strategy="prior").fit([[0], [1]], [0, 1])
+
+
+def test_fitted_attributes_are_deleted_and_parameters_are_kept(model):
+    forget_fit(model, keep=["classes_"])
+    assert [name for name in vars(model) if name.endswith("_")] == ["classes_"]
+    forget_fit(model)
+    with pytest.raises(NotFittedError):
+        check_is_fitted(model)
+    assert model.strategy == "prior"
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_an_error_leaves_the_estimator_unfitted(model, error):
+    with unfitted_on_error(model):
+        model.more_ = 1
+    assert model.more_ == 1
+    with pytest.raises(error), unfitted_on_error(model):
+        raise error
+    with pytest.raises(NotFittedError):
+        check_is_fitted(model)
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_estimator_is_unchanged_after_an_error(model, error):
+    before = vars(model).copy()
+
+    def change_and_fail():
+        with unchanged_on_error(model):
+            model.classes_, model.more_ = [], 1
+            raise error
+
+    with pytest.raises(error):
+        change_and_fail()
+    assert vars(model) == before
+    with unchanged_on_error(model):
+        model.more_ = 1
+    assert model.more_ == 1

@@ -1,7 +1,8 @@
 """The fit/predict contract that all methods share."""
 
 from abc import ABCMeta, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Self
 
@@ -12,9 +13,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from ambilearn._utils.fit_state import forget_fit, unchanged_on_error, unfitted_on_error
 from ambilearn._utils.label_kinds import check_comparable_labels
 from ambilearn._utils.sklearn_compat import _num_samples
+from ambilearn._utils.types import Array, Matrix
 from ambilearn.backend import Backend, Support, choose_backend
 from ambilearn.backend.arrays import (
     check_device_array,
@@ -40,6 +41,34 @@ def rank_last(scores: Any, labels: Any) -> Any:
     return xp.where(labels, lowest - xp.abs(lowest) - 1.0, scores)
 
 
+def forget_fit(estimator: BaseEstimator, keep: Collection[str] = ()) -> None:
+    """Delete the fitted attributes of an estimator, which end in an underscore, except ``keep``."""
+    for name in [name for name in vars(estimator) if name.endswith("_") and name not in keep]:
+        delattr(estimator, name)
+
+
+@contextmanager
+def unchanged_on_error(estimator: BaseEstimator) -> Iterator[None]:
+    """Restore all attributes of an estimator if the block fails."""
+    before = vars(estimator).copy()
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
+
+
+@contextmanager
+def unfitted_on_error(estimator: BaseEstimator) -> Iterator[None]:
+    """Leave an estimator unfitted if its fit fails, even if it was fitted before."""
+    try:
+        yield
+    except BaseException:  # including KeyboardInterrupt
+        forget_fit(estimator)
+        raise
+
+
 class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     """Base of the classifiers that learn from candidate sets.
 
@@ -59,7 +88,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     # Whether `_fit` and `_scores` also accept arrays of other libraries than NumPy.
     _computes_on_devices = False
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Matrix, y: Any) -> Self:
         """Learn a classifier from candidate sets.
 
         Parameters
@@ -77,13 +106,13 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         """
         return self._check_and_fit(X, y, None)
 
-    def _check_and_fit(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Self:
+    def _check_and_fit(self, X: Matrix, y: Any, sample_weight: ArrayLike | None) -> Self:
         with unchanged_on_error(self):
             X, sets = self._check_fit_input(X, y, sample_weight)
         return self._learn(TrainingRows(X, self._choose_backend(X)), sets)
 
     def _check_fit_input(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None
+        self, X: Matrix, y: Any, sample_weight: ArrayLike | None
     ) -> tuple[Any, CandidateSets]:
         """Checked rows, and their candidate sets with the weights of the rows."""
         self._validate_params()
@@ -94,12 +123,12 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         self._check_row_weights(sets)
         return X, sets
 
-    def _own_rows(self, X: Any) -> Any:
+    def _own_rows(self, X: Matrix) -> Any:
         """Checked training rows that the caller does not change; a kernel matrix is not copied."""
         copy = not get_tags(self).input_tags.pairwise  # no model keeps the kernel matrix
         return self._validate_rows(X, ensure_min_samples=2, copy=copy)
 
-    def _training_rows(self, X: Any) -> TrainingRows:
+    def _training_rows(self, X: Matrix) -> TrainingRows:
         """Checked rows for several fits of this estimator, with any parameters."""
         checked = clone(self)
         X = checked._own_rows(X)
@@ -218,10 +247,10 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         """
 
     @abstractmethod
-    def _scores(self, X: Any) -> NDArray[np.float64]:
+    def _scores(self, X: Matrix) -> NDArray[np.float64]:
         """Score of every row and label, shape (n, l); the best label has the largest."""
 
-    def _validate_rows(self, X: Any, **options: Any) -> Any:
+    def _validate_rows(self, X: Matrix, **options: Any) -> Any:
         if on_device(X):
             self._check_device_support(X)
             X = self._validate_device_rows(X, **options)
@@ -229,17 +258,17 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             return X
         return validate_rows(self, X, **options)
 
-    def _choose_backend(self, X: Any) -> Backend:
+    def _choose_backend(self, X: Matrix) -> Backend:
         """The backend for validated rows; called once per fit or prediction."""
         return choose_backend(X)
 
-    def _check_device_support(self, X: Any) -> None:
+    def _check_device_support(self, X: Matrix) -> None:
         """Raise an error if this estimator cannot compute on the device of X."""
         if not get_tags(self).array_api_support:
             raise not_supported_on_device(type(self).__name__, X)
 
     def _validate_device_rows(
-        self, X: Any, *, reset: bool = True, copy: bool = False, **options: Any
+        self, X: Matrix, *, reset: bool = True, copy: bool = False, **options: Any
     ) -> Any:
         given, X = X, check_device_array(X)
         if copy and X is given:
@@ -260,7 +289,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         held = (getattr(self, name, None) for name in names)
         return next((array for array in held if array is not None), None)
 
-    def _validate_new_rows(self, X: Any, method: str) -> Any:
+    def _validate_new_rows(self, X: Matrix, method: str) -> Any:
         """Checked rows for a fitted model; ``method`` is the method to which X was passed."""
         check_is_fitted(self)
         fitted = self._fitted_rows
@@ -268,10 +297,10 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             check_same_namespace(X, fitted, f"{type(self).__name__}.{method}")
         return self._validate_rows(X, reset=False)
 
-    def _checked_scores(self, X: Any, method: str = "decision_function") -> NDArray[np.float64]:
+    def _checked_scores(self, X: Matrix, method: str = "decision_function") -> NDArray[np.float64]:
         return self._scores(self._validate_new_rows(X, method))
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
+    def decision_function(self, X: Matrix) -> NDArray[np.float64]:
         """Score of every label.
 
         Parameters
@@ -288,7 +317,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         scores = self._checked_scores(X)
         return scores[:, 1] - scores[:, 0] if self.classes_.shape[0] == 2 else scores
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Matrix) -> Array:
         """Most likely label of every row, among all labels.
 
         Parameters
@@ -305,10 +334,10 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         backend, blocks = self._confidence_blocks(X, "predict")
         best = [array_namespace(block).argmax(block, axis=1) for block in blocks]
         columns = array_namespace(best[0]).concat(best)
-        labels: NDArray[Any] = backend.take_classes(self.classes_, columns)
+        labels: Array = backend.take_classes(self.classes_, columns)
         return labels
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Matrix) -> NDArray[np.float64]:
         """Confidence of every label: the scores, converted to rows that sum to one.
 
         Scores of a regression are projected, votes are divided by their sum. Both keep the order
@@ -330,14 +359,14 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         return confidences
 
     def _confidence_blocks(
-        self, X: Any, method: str
+        self, X: Matrix, method: str
     ) -> tuple[Backend, Iterator[NDArray[np.float64]]]:
         X = self._validate_new_rows(X, method)
         backend = self._choose_backend(X)
         blocks = backend.blocks(X, 2 * self.classes_.shape[0])
         return backend, (self._confidences(self._scores(self._block(X, rows))) for rows in blocks)
 
-    def _block(self, X: Any, rows: slice) -> Any:
+    def _block(self, X: Matrix, rows: slice) -> Any:
         return X[rows, ...]
 
     def _confidences(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -345,7 +374,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         confidences: NDArray[np.float64] = project_rows(scores).value
         return confidences
 
-    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
+    def score(self, X: Matrix, y: Any, sample_weight: ArrayLike | None = None) -> float:
         """Share of rows whose predicted label is right.
 
         Parameters
@@ -388,7 +417,7 @@ class WeightedRowsClassifier(PartialLabelClassifier):
     def _takes_row_weights(self) -> bool:
         return True
 
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Matrix, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Learn a classifier from candidate sets.
 
         Parameters
@@ -414,7 +443,7 @@ class WeightedRowsClassifier(PartialLabelClassifier):
         return self._check_and_fit(X, y, sample_weight)
 
 
-def not_supported_on_device(what: str, X: Any) -> ValueError:
+def not_supported_on_device(what: str, X: Matrix) -> ValueError:
     """The error for an estimator that cannot compute on the device of X."""
     return ValueError(
         f"{what} does not support device arrays, and X is an array of {describe_device(X)}: pass a "

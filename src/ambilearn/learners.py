@@ -21,6 +21,7 @@ from sklearn.utils.validation import has_fit_parameter
 from ambilearn._utils.interrupts import complete_fits_only
 from ambilearn._utils.rounds import TimeLeft
 from ambilearn._utils.sklearn_compat import BaseSearchCV
+from ambilearn._utils.types import Array, Matrix
 from ambilearn.backend import index_rows
 from ambilearn.backend.arrays import is_device_array
 from ambilearn.base import PartialLabelClassifier
@@ -72,7 +73,7 @@ def weight_argument(estimator: Any) -> str | None:
 
 
 def align_columns(
-    confidences: NDArray[np.float64], known: NDArray[Any], classes: NDArray[Any]
+    confidences: NDArray[np.float64], known: Array, classes: Array
 ) -> NDArray[np.float64]:
     """Confidences with a column for each of ``classes``: zero for labels not learned.
 
@@ -84,7 +85,7 @@ def align_columns(
     return aligned
 
 
-def without_preprocessing(X: Any, estimator: Any) -> tuple[Any, Any]:
+def without_preprocessing(X: Matrix, estimator: Any) -> tuple[Any, Any]:
     """Rows as the last step of a pipeline receives them, and that step.
 
     Steps that use labels stay in the pipeline, since they must not see those of held-out rows.
@@ -111,12 +112,12 @@ class Fold(NamedTuple):
 
     model: Any
     rows: NDArray[np.intp]
-    X: Any
+    X: Matrix
 
 
 def fit_folds(
     estimator: Any,
-    X: Any,
+    X: Matrix,
     sets: CandidateSets,
     n_folds: int,
     random_state: int | None,
@@ -151,7 +152,7 @@ def without_checkpoint(estimator: Any) -> Any:
     return model
 
 
-def _take(X: Any, rows: NDArray[np.intp], columns: NDArray[np.intp] | None) -> Any:
+def _take(X: Matrix, rows: NDArray[np.intp], columns: NDArray[np.intp] | None) -> Any:
     if columns is None or sparse.issparse(X) or is_device_array(X):  # an error of the fit
         return index_rows(X, rows)
     return np.asarray(X)[np.ix_(rows, columns)]

@@ -17,13 +17,13 @@ import joblib
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.base import BaseEstimator
 
 from ambilearn._utils.types import Array, Matrix, RandomState
 from ambilearn.backend import Backend, Support, choose_backend, index_rows
 from ambilearn.backend.arrays import is_out_of_memory
 from ambilearn.candidates import CandidateSets
-from ambilearn.graph.adaptive import AdaptiveGraph, initial_graph
-from ambilearn.graph.geometry import LocalGeometry
+from ambilearn.graph.adaptive import AdaptiveGraph, LocalGeometry, initial_graph
 from ambilearn.graph.neighbors import Neighbors, find_neighbors, usable_neighbors
 from ambilearn.kernel.functions import KernelFunction, train_kernel
 from ambilearn.kernel.landmarks import LandmarkFeatures, landmark_features
@@ -162,7 +162,7 @@ class TrainingRows:
         return KernelSpace(self, key, sigma_, matrix=K, may_overwrite=is_new)
 
     def neighbors(
-        self, n_neighbors: int, neighbors: Any = "auto", *, form: str = "features"
+        self, n_neighbors: int, neighbors: str | BaseEstimator = "auto", *, form: str = "features"
     ) -> "Neighbors":
         """The nearest other rows of each row; n − 1, with a warning, if there are no more.
 

@@ -15,7 +15,6 @@ from sklearn.model_selection import ParameterGrid, ParameterSampler
 from sklearn.utils import get_tags, indexable
 from sklearn.utils.validation import check_is_fitted
 
-from ambilearn._utils.fit_state import unchanged_on_error
 from ambilearn._utils.folds import split_rows
 from ambilearn._utils.interrupts import complete_fits_only
 from ambilearn._utils.sklearn_compat import (
@@ -27,8 +26,9 @@ from ambilearn._utils.sklearn_compat import (
     _safe_split,
 )
 from ambilearn._utils.structure import check_structure
+from ambilearn._utils.types import Matrix, RandomState
 from ambilearn.backend.arrays import to_numpy
-from ambilearn.base import PartialLabelClassifier
+from ambilearn.base import PartialLabelClassifier, unchanged_on_error
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.candidates.masks import is_unnamed_mask
 from ambilearn.learners import without_checkpoint
@@ -42,7 +42,7 @@ Grid = Mapping[str, Sequence[Any]]
 
 
 def draw_points(
-    grid: Grid | Sequence[Grid], n_points: int | None = None, random_state: Any = 0
+    grid: Grid | Sequence[Grid], n_points: int | None = None, random_state: RandomState = 0
 ) -> list[dict[str, Any]]:
     """Points of a grid: all of them, or some distinct ones drawn at random.
 
@@ -102,7 +102,7 @@ def _current_value(estimator: Any, name: str) -> Any:
 
 
 def fit_points(
-    estimator: Any, points: Sequence[Mapping[str, Any]], X: Any, y: Any
+    estimator: Any, points: Sequence[Mapping[str, Any]], X: Matrix, y: Any
 ) -> Iterator[Any]:
     """Fit clones of an estimator with the parameters of each point to the same rows.
 
@@ -263,7 +263,7 @@ class CandidateSearchCV(BaseSearchCV):
         cv: Any = 5,
         halving: bool = False,
         refit: bool = True,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.estimator = estimator
         self.param_grid = param_grid
@@ -277,7 +277,7 @@ class CandidateSearchCV(BaseSearchCV):
 
     def fit(
         self,
-        X: Any,
+        X: Matrix,
         y: Any,
         sample_weight: ArrayLike | None = None,
         *,
@@ -326,7 +326,7 @@ class CandidateSearchCV(BaseSearchCV):
     def _search(
         self,
         points: list[dict[str, Any]],
-        X: Any,
+        X: Matrix,
         sets: CandidateSets,
         scored: CandidateSets,
     ) -> None:
@@ -348,7 +348,7 @@ class CandidateSearchCV(BaseSearchCV):
     def _score_folds(
         self,
         points: list[dict[str, Any]],
-        X: Any,
+        X: Matrix,
         sets: CandidateSets,
         scored: CandidateSets,
     ) -> NDArray[np.float64]:
@@ -388,7 +388,7 @@ class CandidateSearchCV(BaseSearchCV):
                 remaining = np.sort(remaining[order[: -(-len(remaining) // 2)]])
         return measured
 
-    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
+    def score(self, X: Matrix, y: Any, sample_weight: ArrayLike | None = None) -> float:
         """Accuracy of the best point for true labels, or covering rate for candidate sets.
 
         Parameters

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ambilearn._utils.optional import requires_extra
-from ambilearn._utils.outer_loop import warn_unless_converged
+from ambilearn._utils.rounds import warn_unless_converged
 from ambilearn._utils.text import pluralize
 from ambilearn.crowd.evidence import judge_rows, pool_evidence
 from ambilearn.crowd.report import AnnotatorReport, in_order_of_labels, report_annotators

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ambilearn._utils.outer_loop import warn_unless_converged
+from ambilearn._utils.rounds import warn_unless_converged
 from ambilearn.crowd.shared_mistakes import normalize
 from ambilearn.crowd.skills import Skills
 from ambilearn.crowd.votes import as_votes

@@ -12,11 +12,10 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ambilearn._utils.fit_state import unchanged_on_error
 from ambilearn._utils.optional import requires_extra
 from ambilearn._utils.sklearn_compat import Interval, StrOptions
 from ambilearn.backend import HOST, Backend, Support
-from ambilearn.base import WeightedRowsClassifier
+from ambilearn.base import WeightedRowsClassifier, unchanged_on_error
 from ambilearn.candidates import CandidateSets
 from ambilearn.rows import TrainingRows
 

@@ -10,10 +10,10 @@ from dask.delayed import Delayed
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ambilearn._utils.fit_state import forget_fit, unfitted_on_error
-from ambilearn._utils.outer_loop import OuterLoop
+from ambilearn._utils.rounds import OuterLoop
 from ambilearn._utils.sklearn_compat import Interval
 from ambilearn._utils.types import Matrix, RandomState
+from ambilearn.base import forget_fit, unfitted_on_error
 from ambilearn.distributed import rounds
 from ambilearn.distributed.blocks import RowBlocks, persist_now
 from ambilearn.distributed.partitions import partition_rows, restore_blocks

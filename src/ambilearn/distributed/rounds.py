@@ -20,8 +20,7 @@ from ambilearn.backend import HOST, HostSupport
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.distributed.blocks import attribute_bytes
 from ambilearn.distributed.partitions import PartitionRows
-from ambilearn.graph.adaptive import AdaptiveGraph, Neighborhoods, local_geometry
-from ambilearn.graph.geometry import LocalGeometry
+from ambilearn.graph.adaptive import AdaptiveGraph, LocalGeometry, Neighborhoods, local_geometry
 from ambilearn.kernel.landmarks import LandmarkFeatures
 from ambilearn.kernel.ridge import Moments, RidgeFit
 from ambilearn.methods.plcl import PLCLState, PLCLSteps, PLCLWeights

@@ -7,7 +7,7 @@ import numpy as np
 from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
-from ambilearn._utils.outer_loop import LOOP_CONSTRAINTS, OuterLoop
+from ambilearn._utils.rounds import LOOP_CONSTRAINTS, OuterLoop
 from ambilearn._utils.sklearn_compat import Interval
 from ambilearn.backend import Support
 from ambilearn.methods._kernel_classifier import KernelPartialLabelClassifier

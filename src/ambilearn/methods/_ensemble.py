@@ -13,6 +13,7 @@ from sklearn.utils import Bunch, check_random_state, get_tags
 from sklearn.utils.validation import validate_data
 
 from ambilearn._utils.sklearn_compat import _BaseComposition, _safe_indexing
+from ambilearn._utils.types import Matrix, RandomState
 from ambilearn.base import PartialLabelClassifier, not_supported_on_device
 from ambilearn.candidates import CandidateSets
 from ambilearn.kernel.landmarks import LANDMARKS_CONSTRAINT
@@ -30,7 +31,7 @@ class EnsembleClassifier(_BaseComposition, PartialLabelClassifier):
 
     estimators: list[tuple[str, Any]] | None
     n_landmarks: int | None
-    random_state: Any
+    random_state: RandomState
 
     _parameter_constraints = {
         "estimators": [list, None],
@@ -173,7 +174,7 @@ class EnsembleClassifier(_BaseComposition, PartialLabelClassifier):
             for _, member in self._named_members() or self._learners()
         )
 
-    def _validate_rows(self, X: Any, **options: Any) -> Any:
+    def _validate_rows(self, X: Matrix, **options: Any) -> Any:
         if not hasattr(X, "columns"):
             return super()._validate_rows(X, **options)
         self._checked_members()
@@ -182,12 +183,12 @@ class EnsembleClassifier(_BaseComposition, PartialLabelClassifier):
         # The members validate the columns that they use.
         return validate_data(self, X, reset=options.get("reset", True), skip_check_array=True)
 
-    def _block(self, X: Any, rows: slice) -> Any:
+    def _block(self, X: Matrix, rows: slice) -> Any:
         return _safe_indexing(X, rows) if hasattr(X, "columns") else X[rows, ...]
 
     # --- on a device ----------------------------------------------------------------------------
 
-    def _check_device_support(self, X: Any) -> None:
+    def _check_device_support(self, X: Matrix) -> None:
         self._checked_members()
         for name, learner in self._host_only_learners():
             raise not_supported_on_device(f"{name!r} ({type(learner).__name__})", X)
@@ -230,7 +231,7 @@ class EnsembleClassifier(_BaseComposition, PartialLabelClassifier):
 
     # --- fit ------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
+    def fit(self, X: Matrix, y: Any, **fit_params: Any) -> Self:
         """Learn from candidate sets.
 
         Parameters

@@ -11,6 +11,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from ambilearn._utils.sklearn_compat import Interval, StrOptions
+from ambilearn._utils.types import Matrix
 from ambilearn.backend import Support
 from ambilearn.backend.arrays import describe_device, is_out_of_memory
 from ambilearn.base import WeightedRowsClassifier
@@ -54,7 +55,7 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
     def _ridge_method(self) -> Any:
         return clone(self)
 
-    def _check_device_support(self, X: Any) -> None:
+    def _check_device_support(self, X: Matrix) -> None:
         if self._pairwise:
             raise ValueError(
                 "kernel='precomputed' does not support device arrays: pass the features and a "
@@ -62,7 +63,7 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
             )
         super()._check_device_support(X)
 
-    def _validate_rows(self, X: Any, **options: Any) -> Any:
+    def _validate_rows(self, X: Matrix, **options: Any) -> Any:
         X = super()._validate_rows(X, **options)
         if options.get("reset", True):
             self._check_kernel_matrix(X)
@@ -72,7 +73,7 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
         super()._check_training_rows(rows)
         self._check_kernel_matrix(rows.X)
 
-    def _check_kernel_matrix(self, X: Any) -> None:
+    def _check_kernel_matrix(self, X: Matrix) -> None:
         """Raise an error if X must be a kernel matrix and is none."""
         if not self._pairwise:
             return
@@ -147,7 +148,7 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
         how: Any = self.n_neighbors, self.neighbors
         return rows.adaptive_graph(candidates, *how, of_kernel=self._pairwise)
 
-    def _scores(self, X: Any) -> NDArray[np.float64]:
+    def _scores(self, X: Matrix) -> NDArray[np.float64]:
         scores: NDArray[np.float64]
         if hasattr(self, "coef_"):
             scores = X @ self.coef_.T + self.intercept_
@@ -174,5 +175,5 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
         return tags
 
 
-def _copy(X: Any) -> Any:
+def _copy(X: Matrix) -> Any:
     return X.copy() if sparse.issparse(X) else array_namespace(X).asarray(X, copy=True)

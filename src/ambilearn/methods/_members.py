@@ -19,6 +19,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
+from ambilearn._utils.types import Array, Matrix
 from ambilearn._utils.warnings import warn_user
 from ambilearn.backend import HOST, HostSupport, Support, index_rows
 from ambilearn.base import PartialLabelClassifier
@@ -210,7 +211,7 @@ def naming(name: str) -> Iterator[None]:
 # --- outputs of a fitted member, one column for each of the given labels ------------------------
 
 
-def scores_of(fitted: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.float64]:
+def scores_of(fitted: Any, X: Matrix, classes: Array) -> NDArray[np.float64]:
     """Scores of a fitted member for new rows; the confidences of a foreign one."""
     if isinstance(fitted, PartialLabelClassifier):
         return fitted._checked_scores(X)
@@ -228,7 +229,7 @@ def as_confidences(fitted: Any, scores: NDArray[np.float64]) -> NDArray[np.float
     return scores if learner is None else learner._confidences(scores)
 
 
-def train_scores_of(fitted: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.float64]:
+def train_scores_of(fitted: Any, X: Matrix, classes: Array) -> NDArray[np.float64]:
     """Scores of a fitted member for its training rows.
 
     ``train_output_``, if it exists and has an entry for every label; otherwise as for new rows.
@@ -244,7 +245,7 @@ def train_scores_of(fitted: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.fl
 
 def mean_confidences(
     fitted: Iterable[Any],
-    X: Any,
+    X: Matrix,
     candidates: Support,
     weights: NDArray[np.float64] | None = None,
 ) -> Any:
@@ -267,7 +268,7 @@ def weighted_sum(weights: Any, arrays: Iterable[Any]) -> Any:
     return sum(weights[m] * each for m, each in enumerate(arrays))
 
 
-def candidate_confidences(fitted: Any, X: Any, candidates: Support) -> Any:
+def candidate_confidences(fitted: Any, X: Matrix, candidates: Support) -> Any:
     """A member's confidences in the candidates of its training rows, a support vector."""
     learner = set_learner(fitted)
     if learner is not None:

@@ -19,9 +19,9 @@ from sklearn.model_selection import KFold
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import validate_data
 
-from ambilearn._utils.outer_loop import LOOP_CONSTRAINTS
-from ambilearn._utils.rounds import Round, report_round
+from ambilearn._utils.rounds import LOOP_CONSTRAINTS, Round, report_round
 from ambilearn._utils.sklearn_compat import HasMethods, Interval, StrOptions, _safe_indexing
+from ambilearn._utils.types import Matrix, RandomState
 from ambilearn.backend import HOST, HostSupport, Support
 from ambilearn.base import WeightedRowsClassifier
 from ambilearn.learners import is_search, set_learner, weight_argument, without_preprocessing
@@ -140,7 +140,7 @@ class CandidateClassifier(MetaEstimatorMixin, WeightedRowsClassifier):
         tol: float = 0.01,
         cv: int = 5,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
         verbose: int = 0,
     ) -> None:
         self.estimator = estimator
@@ -191,7 +191,7 @@ class CandidateClassifier(MetaEstimatorMixin, WeightedRowsClassifier):
         is_sparse = candidates.sets.sparse_mask
         self.train_output_ = sparse.csr_array(outputs) if is_sparse else outputs
 
-    def _scores(self, X: Any) -> NDArray[np.float64]:
+    def _scores(self, X: Matrix) -> NDArray[np.float64]:
         return _predict(self.estimator_, self._columns, X, len(self.classes_))
 
     def _confidences(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -271,14 +271,14 @@ class CandidateClassifier(MetaEstimatorMixin, WeightedRowsClassifier):
     def _passes_frames(self) -> bool:
         return not isinstance(self.estimator, str)
 
-    def _validate_rows(self, X: Any, **options: Any) -> Any:
+    def _validate_rows(self, X: Matrix, **options: Any) -> Any:
         if hasattr(X, "columns"):  # the classifier validates the columns that it uses
             reset = options.get("reset", True)
             return validate_data(self, X, reset=reset, skip_check_array=True)
         finite = "allow-nan" if get_tags(self).input_tags.allow_nan else True
         return super()._validate_rows(X, ensure_all_finite=finite, **options)
 
-    def _block(self, X: Any, rows: slice) -> Any:
+    def _block(self, X: Matrix, rows: slice) -> Any:
         return _safe_indexing(X, rows) if hasattr(X, "columns") else X[rows, ...]
 
     def __sklearn_tags__(self) -> Any:
@@ -311,7 +311,7 @@ class _Pairs(NamedTuple):
         return _Pairs(self.rows[which], self.labels[which], self.weights[which])
 
 
-def _fit_pairs(classifier: Any, X: Any, pairs: _Pairs) -> tuple[Any, NDArray[np.intp]]:
+def _fit_pairs(classifier: Any, X: Matrix, pairs: _Pairs) -> tuple[Any, NDArray[np.intp]]:
     """A fitted clone, and the columns of the labels that it learned, which it numbers from 0.
 
     Some classifiers need labels without a gap, and many at least two of them.
@@ -322,7 +322,9 @@ def _fit_pairs(classifier: Any, X: Any, pairs: _Pairs) -> tuple[Any, NDArray[np.
     return model.fit(_safe_indexing(X, pairs.rows), labels, **weights), columns
 
 
-def _predict(model: Any, columns: NDArray[np.intp], X: Any, n_labels: int) -> NDArray[np.float64]:
+def _predict(
+    model: Any, columns: NDArray[np.intp], X: Matrix, n_labels: int
+) -> NDArray[np.float64]:
     """Probabilities of all labels; zero for those that were not learned."""
     outputs = np.zeros((X.shape[0], n_labels))
     outputs[:, columns[model.classes_.astype(np.intp)]] = model.predict_proba(X)
@@ -331,7 +333,7 @@ def _predict(model: Any, columns: NDArray[np.intp], X: Any, n_labels: int) -> ND
 
 def _out_of_fold(
     classifier: Any,
-    X: Any,
+    X: Matrix,
     pairs: _Pairs,
     support: Support,
     n_folds: int,
@@ -357,7 +359,7 @@ def _out_of_fold(
 
 
 def _out_of_bag(
-    forest: Any, X: Any, pairs: _Pairs, support: Support, n_jobs: int | None, seed: int
+    forest: Any, X: Matrix, pairs: _Pairs, support: Support, n_jobs: int | None, seed: int
 ) -> NDArray[np.float64]:
     """Mean probabilities of each row by the trees whose bootstrap sample lacks it.
 
@@ -383,7 +385,7 @@ def _out_of_bag(
 
 
 def _grow(
-    tree: Any, X: Any, pairs: _Pairs, seed: int
+    tree: Any, X: Matrix, pairs: _Pairs, seed: int
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:
     """Fit a tree to a bootstrap sample: the other rows, its labels, and their probabilities."""
     n = X.shape[0]

@@ -6,9 +6,11 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 
-from ambilearn._utils.outer_loop import LOOP_CONSTRAINTS, OuterLoop
+from ambilearn._utils.rounds import LOOP_CONSTRAINTS, OuterLoop
 from ambilearn._utils.sklearn_compat import Interval
+from ambilearn._utils.types import Matrix
 from ambilearn.backend import Backend, Support
 from ambilearn.base import PartialLabelClassifier
 from ambilearn.graph.neighbors import (
@@ -125,7 +127,7 @@ class IPAL(PartialLabelClassifier):
         *,
         alpha: float = 0.95,
         n_neighbors: int = 10,
-        neighbors: Any = "auto",
+        neighbors: str | BaseEstimator = "auto",
         max_iter: int = 100,
         tol: float = 1e-4,
         verbose: int = 0,
@@ -170,7 +172,7 @@ class IPAL(PartialLabelClassifier):
         self._never_candidate = backend.asarray(counts == 0)
         self.n_iter_ = loop.n_iter
 
-    def _scores(self, X: Any) -> NDArray[np.float64]:
+    def _scores(self, X: Matrix) -> NDArray[np.float64]:
         backend = self._search.backend
         X = backend.unit_rows(match_sparsity(self.X_fit_, X))
         k = min(self.n_neighbors, self.X_fit_.shape[0])
@@ -186,7 +188,7 @@ class IPAL(PartialLabelClassifier):
         ranked: NDArray[np.float64] = xp.where(self._never_candidate, lowest - _TIE, scores)
         return ranked
 
-    def _block_scores(self, X: Any, neighbor_indices: NDArray[np.intp]) -> Any:
+    def _block_scores(self, X: Matrix, neighbor_indices: NDArray[np.intp]) -> Any:
         """Scores of a block of unit-length rows; needs a k×k matrix for each row."""
         backend = self._search.backend
         weights, products = _rebuild(backend, X, self.X_fit_, neighbor_indices)
@@ -204,7 +206,7 @@ class IPAL(PartialLabelClassifier):
 
 
 def _rebuild(
-    backend: Backend, X: Any, Z: Any, neighbor_indices: NDArray[np.intp]
+    backend: Backend, X: Matrix, Z: Any, neighbor_indices: NDArray[np.intp]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Non-negative weights that reconstruct X from neighbors in Z, and all inner products."""
     products = backend.neighbor_products(X, Z, neighbor_indices)

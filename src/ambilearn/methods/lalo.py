@@ -1,12 +1,13 @@
 """LALO: latent label distributions with constrained local consistency."""
 
 from numbers import Integral, Real
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 
 from ambilearn._utils.sklearn_compat import Interval
+from ambilearn._utils.types import RandomState
 from ambilearn.backend import Support
 from ambilearn.graph.neighbors import NEIGHBORS_CONSTRAINT
 from ambilearn.graph.similarity import SimilarityGraph
@@ -112,12 +113,12 @@ class LALO(AlternatingClassifier):
         kernel: str | KernelFunction = "rbf",
         sigma: str | float = "mean",
         n_neighbors: int = 10,
-        neighbors: Any = "auto",
+        neighbors: str | BaseEstimator = "auto",
         n_landmarks: int | None = None,
         landmarks: str = "kmeans",
         max_iter: int = 100,
         tol: float = 1e-3,
-        random_state: Any = None,
+        random_state: RandomState = None,
         verbose: int = 0,
     ) -> None:
         self.mu = mu

@@ -1,14 +1,15 @@
 """PLCP: a base method and a partner classifier that supervise each other alternately."""
 
 from numbers import Integral, Real
-from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 
-from ambilearn._utils.outer_loop import LOOP_CONSTRAINTS, OuterLoop
+from ambilearn._utils.rounds import LOOP_CONSTRAINTS, OuterLoop
 from ambilearn._utils.sklearn_compat import Interval
+from ambilearn._utils.types import RandomState
 from ambilearn.backend import Support
 from ambilearn.graph.adaptive import AdaptiveGraph
 from ambilearn.graph.neighbors import NEIGHBOR_COUNTS, NEIGHBORS_CONSTRAINT
@@ -157,12 +158,12 @@ class PLCP(KernelPartialLabelClassifier):
         kernel: str | KernelFunction = "rbf",
         sigma: str | float = "mean",
         n_neighbors: int = 10,
-        neighbors: Any = "auto",
+        neighbors: str | BaseEstimator = "auto",
         n_landmarks: int | None = None,
         landmarks: str = "kmeans",
         max_iter: int = 5,
         tol: float = 0.0,
-        random_state: Any = None,
+        random_state: RandomState = None,
         verbose: int = 0,
     ) -> None:
         self.gamma = gamma

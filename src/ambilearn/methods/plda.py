@@ -10,12 +10,12 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ambilearn._utils.fit_state import unchanged_on_error, unfitted_on_error
-from ambilearn._utils.outer_loop import LOOP_CONSTRAINTS, OuterLoop
+from ambilearn._utils.rounds import LOOP_CONSTRAINTS, OuterLoop
 from ambilearn._utils.sklearn_compat import Interval, StrOptions, _check_feature_names_in
+from ambilearn._utils.types import Array, Matrix
 from ambilearn.backend import HOST, HostSupport
 from ambilearn.backend.host.neighbors import pair_distances, weights_to_csr
-from ambilearn.base import WeightedRowsClassifier
+from ambilearn.base import WeightedRowsClassifier, unchanged_on_error, unfitted_on_error
 from ambilearn.candidates import as_candidates
 from ambilearn.graph.neighbors import (
     NEIGHBOR_COUNTS,
@@ -127,7 +127,7 @@ class PLDATransformer(TransformerMixin, BaseEstimator):
         rho: float = 2.0,
         assignment: str = "hard",
         n_neighbors: int = 10,
-        neighbors: Any = "auto",
+        neighbors: str | BaseEstimator = "auto",
         max_iter: int = 100,
         tol: float = 1e-3,
         verbose: int = 0,
@@ -141,7 +141,7 @@ class PLDATransformer(TransformerMixin, BaseEstimator):
         self.tol = tol
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Matrix, y: Any) -> Self:
         """Learn confidences and prototypes.
 
         Parameters
@@ -159,7 +159,7 @@ class PLDATransformer(TransformerMixin, BaseEstimator):
         self._fit(X, y)
         return self
 
-    def fit_transform(self, X: Any, y: Any) -> Any:
+    def fit_transform(self, X: Matrix, y: Any) -> Any:
         """Fit, and append to each training row the mean prototype weighted with its confidences.
 
         Parameters
@@ -175,7 +175,7 @@ class PLDATransformer(TransformerMixin, BaseEstimator):
         """
         return self._fit(X, y)
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: Matrix) -> Any:
         """Append a prototype to each new row.
 
         Parameters
@@ -191,7 +191,7 @@ class PLDATransformer(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         return self._augment_new(validate_rows(self, X, reset=False))
 
-    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]:
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Array:
         """Names of the augmented features: those of X, then those with prefix ``prototype_``.
 
         Parameters
@@ -207,7 +207,7 @@ class PLDATransformer(TransformerMixin, BaseEstimator):
         names = _check_feature_names_in(self, input_features)
         return np.concatenate([names, [f"prototype_{name}" for name in names]]).astype(object)
 
-    def _fit(self, X: Any, y: Any) -> Any:
+    def _fit(self, X: Matrix, y: Any) -> Any:
         """Fit, and return the augmented training rows."""
         with unchanged_on_error(self):
             self._validate_params()
@@ -241,13 +241,13 @@ class PLDATransformer(TransformerMixin, BaseEstimator):
         self.n_iter_, self.objective_ = loop.n_iter, np.array(loop.objective)
         return _append(X, candidates.to_csr(f) @ C)
 
-    def _cost(self, X: Any, candidates: HostSupport, C: Any) -> NDArray[np.float64]:
+    def _cost(self, X: Matrix, candidates: HostSupport, C: Any) -> NDArray[np.float64]:
         r"""Linear cost of every candidate: :math:`\lambda \|x_i - c_j\|^2 - \rho \Pi_{ij}`."""
         distances = pair_distances(X, candidates.rows, C, candidates.labels)
         cost: NDArray[np.float64] = self.lam * distances**2 - self.rho * candidates.preference()
         return cost
 
-    def _augment_new(self, X: Any) -> Any:
+    def _augment_new(self, X: Matrix) -> Any:
         X = match_sparsity(self.X_fit_, X)
         k = min(self.n_neighbors, self.X_fit_.shape[0])
         neighbor_indices = self._search.query(X, k)
@@ -347,7 +347,7 @@ class PLDA(WeightedRowsClassifier):
         rho: float = 2.0,
         assignment: str = "hard",
         n_neighbors: int = 10,
-        neighbors: Any = "auto",
+        neighbors: str | BaseEstimator = "auto",
         max_iter: int = 100,
         tol: float = 1e-3,
         verbose: int = 0,
@@ -374,14 +374,14 @@ class PLDA(WeightedRowsClassifier):
         self.label_distributions_ = self.transformer_.label_distributions_
         self.n_iter_, self.objective_ = self.transformer_.n_iter_, self.transformer_.objective_
 
-    def _scores(self, X: Any) -> NDArray[np.float64]:
+    def _scores(self, X: Matrix) -> NDArray[np.float64]:
         return self.estimator_._checked_scores(self.transformer_._augment_new(X))
 
     def _confidences(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         return self.estimator_._confidences(scores)
 
 
-def _prototypes(X: Any, candidates: HostSupport, f: NDArray[np.float64]) -> Any:
+def _prototypes(X: Matrix, candidates: HostSupport, f: NDArray[np.float64]) -> Any:
     r"""Mean row of every label, :math:`c_j = \sum_i F_{ij} x_i / \sum_i F_{ij}`.
 
     The row of a label with zero total confidence is zero.
@@ -392,7 +392,7 @@ def _prototypes(X: Any, candidates: HostSupport, f: NDArray[np.float64]) -> Any:
     return prototypes.tocsr() if sparse.issparse(prototypes) else prototypes
 
 
-def _append(X: Any, columns: Any) -> Any:
+def _append(X: Matrix, columns: Any) -> Any:
     if sparse.issparse(X):
         return sparse.hstack([X, columns]).tocsr()
     return np.hstack([X, columns])

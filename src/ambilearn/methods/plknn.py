@@ -7,8 +7,10 @@ import numpy as np
 from array_api_compat import array_namespace
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.base import BaseEstimator
 
 from ambilearn._utils.sklearn_compat import Interval
+from ambilearn._utils.types import Matrix
 from ambilearn.backend import Support
 from ambilearn.base import WeightedRowsClassifier
 from ambilearn.graph.neighbors import NEIGHBORS_CONSTRAINT, match_sparsity
@@ -95,7 +97,7 @@ class PLKNN(WeightedRowsClassifier):
         self,
         *,
         n_neighbors: int = 10,
-        neighbors: Any = "auto",
+        neighbors: str | BaseEstimator = "auto",
     ) -> None:
         self.n_neighbors = n_neighbors
         self.neighbors = neighbors
@@ -112,12 +114,12 @@ class PLKNN(WeightedRowsClassifier):
         shares = normalize_candidate_votes(candidates, shares)
         self.label_distributions_ = candidates.as_output(shares)
 
-    def _scores(self, X: Any) -> NDArray[np.float64]:
+    def _scores(self, X: Matrix) -> NDArray[np.float64]:
         X = match_sparsity(self.X_fit_, X)
         k = min(self.n_neighbors, self.X_fit_.shape[0])
         return _dense(self._votes(X, self._search.query(X, k)))
 
-    def _votes(self, X: Any, neighbor_indices: NDArray[np.intp]) -> Any:
+    def _votes(self, X: Matrix, neighbor_indices: NDArray[np.intp]) -> Any:
         """Votes of the given neighbors for every label, shape (n, l)."""
         backend = self._search.backend
         distances = backend.neighbor_distances(X, self.X_fit_, neighbor_indices)

@@ -14,6 +14,7 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from ambilearn._utils.folds import split_rows
 from ambilearn._utils.sklearn_compat import HasMethods
+from ambilearn._utils.types import Matrix, RandomState
 from ambilearn.backend import Support
 from ambilearn.kernel.ridge import MAX_DENSE_LABELS
 from ambilearn.learners import set_learner
@@ -161,7 +162,7 @@ class PLStacking(EnsembleClassifier):
         cv: Any = None,
         n_jobs: int | None = None,
         n_landmarks: int | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
         verbose: int = 0,
     ) -> None:
         self.estimators = estimators
@@ -257,7 +258,7 @@ class PLStacking(EnsembleClassifier):
         X = self._rows_of_next_level(rows.X, (Z - mean) / scale)
         return _Level(fitted, mean, scale, rows.derive(X, key))
 
-    def _spread(self, X: Any) -> float:
+    def _spread(self, X: Matrix) -> float:
         """Root of the mean variance of the features of the next level that are not constant."""
         features = self._features_of_next_level(X)
         if features is None:
@@ -339,21 +340,21 @@ class PLStacking(EnsembleClassifier):
                 "kernel matrix: use another kernel than 'precomputed'."
             )
 
-    def _scores(self, X: Any) -> NDArray[np.float64]:
+    def _scores(self, X: Matrix) -> NDArray[np.float64]:
         return scores_of(self.final_estimator_, self._with_outputs(X), self.classes_)
 
-    def _with_outputs(self, X: Any) -> Any:
+    def _with_outputs(self, X: Matrix) -> Any:
         """New rows with the outputs of the members, for the final estimator."""
         if not self.estimators_:
             return X
         Z = concat_columns(*(scores_of(each, X, self.classes_) for each in self.estimators_))
         return self._rows_of_next_level(X, (Z - self.output_mean_) / self.output_scale_)
 
-    def _rows_of_next_level(self, X: Any, Z: NDArray[np.float64]) -> Any:
+    def _rows_of_next_level(self, X: Matrix, Z: NDArray[np.float64]) -> Any:
         features = self._features_of_next_level(X)
         return Z if features is None else concat_columns(features, Z)
 
-    def _features_of_next_level(self, X: Any) -> Any:
+    def _features_of_next_level(self, X: Matrix) -> Any:
         """X as an array or sparse matrix for the final estimator; None without passthrough."""
         if not self.passthrough or not hasattr(X, "columns"):
             return X if self.passthrough else None

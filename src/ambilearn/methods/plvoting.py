@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ambilearn._utils.sklearn_compat import Interval
+from ambilearn._utils.types import Matrix, RandomState
 from ambilearn.backend import Support
 from ambilearn.methods._ensemble import EnsembleClassifier
 from ambilearn.methods._members import (
@@ -136,7 +137,7 @@ class PLVoting(EnsembleClassifier):
         restore_mass: float = 0.5,
         n_jobs: int | None = None,
         n_landmarks: int | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
         verbose: int = 0,
     ) -> None:
         self.estimators = estimators
@@ -209,7 +210,7 @@ class PLVoting(EnsembleClassifier):
                 )
         return found
 
-    def _scores(self, X: Any) -> NDArray[np.float64]:
+    def _scores(self, X: Matrix) -> NDArray[np.float64]:
         scores = [scores_of(member, X, self.classes_) for member in self.estimators_]
         if len(scores) == 1:
             return scores[0]

@@ -1,13 +1,13 @@
 """SURE: self-guided retraining with a term that favors large confidences."""
 
 from numbers import Real
-from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
 from ambilearn._utils.sklearn_compat import Interval
+from ambilearn._utils.types import RandomState
 from ambilearn.backend import Support
 from ambilearn.kernel.functions import KernelFunction
 from ambilearn.methods._alternating import AlternatingClassifier
@@ -108,7 +108,7 @@ class SURE(AlternatingClassifier):
         landmarks: str = "kmeans",
         max_iter: int = 50,
         tol: float = 1e-3,
-        random_state: Any = None,
+        random_state: RandomState = None,
         verbose: int = 0,
     ) -> None:
         self.lam = lam
