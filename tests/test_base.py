@@ -29,6 +29,7 @@ from ambilearn.base import (
     PartialLabelClassifier,
     WeightedRowsClassifier,
     forget_fit,
+    rank_last,
     unchanged_on_error,
     unfitted_on_error,
 )
@@ -362,3 +363,13 @@ def test_estimator_is_unchanged_after_an_error(model, error):
     with unchanged_on_error(model):
         model.more_ = 1
     assert model.more_ == 1
+
+
+@pytest.mark.parametrize("xp", [np, strict])
+@pytest.mark.parametrize("scale", [0.0, 1.0, -1.0, 1e150])
+def test_labels_that_are_ranked_last_are_below_all_others(xp, scale):
+    scores = xp.asarray([[3.0, 1.0, 2.0], [-3.0, -1.0, -2.0], [0.0, 0.0, 0.0]]) * scale
+    found = np.asarray(rank_last(scores, xp.asarray([True, False, False])))
+    np.testing.assert_array_equal(found[:, 1:], np.asarray(scores)[:, 1:])
+    assert (found[:, 0] < found[:, 1:].min(axis=1)).all()
+    assert np.isfinite(found).all()

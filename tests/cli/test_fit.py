@@ -1,4 +1,5 @@
 import io
+import shlex
 from pathlib import Path
 
 import pandas as pd
@@ -15,7 +16,7 @@ def test_fit_and_predict_with_every_method(run, people_csv, people, method):
     status, out, err = run("fit", people_csv, *CLEAN, "--method", method, "--out", "m.model")
     assert (status, out) == (0, "")
     assert "saved m.model" in err
-    assert "ambilearn predict m.model NEW_TABLE" in err
+    assert f"ambilearn predict m.model {people_csv}" in err
     people.drop(columns=["names", "truth"]).to_csv("new.csv", index=False)
     out, err = run.succeeds("predict", "m.model", "new.csv")
     assert f"new.csv: 60 rows labeled by {method}" in err
@@ -35,6 +36,18 @@ def test_fit_in_one_process_and_predict_in_another(process, run, people_csv):
     assert first[0] == second[0] == 0
     assert first[1] == second[1] == run("predict", "m.model", people_csv)[1].encode()
     assert b"<stdin>: 60 rows labeled" in second[2]
+
+
+def test_the_printed_command_can_be_run(run, people):
+    """It has the options for reading the table."""
+    people.to_csv("my people.txt", index=False, sep=";", encoding="cp1252")
+    options = ["--format", "csv", "--delimiter", ";", "--encoding", "cp1252", "--fast"]
+    for command, out in (("fit", "--out"), ("clean", "--model-out")):
+        arguments = [command, "my people.txt", *CLEAN, *options, "--method", "plknn"]
+        _, err = run.succeeds(*arguments, out, "my.model")
+        [printed] = [line for line in err.splitlines() if line.startswith("  ambilearn predict")]
+        labeled, _ = run.succeeds(*shlex.split(printed)[1:])
+        assert len(labeled.splitlines()) == 61
 
 
 def test_a_model_does_not_go_to_stdout(run, people_csv):

@@ -354,3 +354,20 @@ def test_annotators_give_no_weights():
     frame = pd.DataFrame({"x": [1, 2], "a": ["cat", "dog"], "b": ["cat", {"dog": 1.0}]})
     with pytest.raises(InvalidFileError, match="Row 1 has weights of labels"):
         read_candidate_table(frame, candidates=["a", "b"])
+
+
+@pytest.mark.parametrize("empty", ["", "NA", "-1"])
+def test_rows_without_candidates(empty):
+    text = f"x,c\n1,a|b\n2,{empty}\n3,b\n"
+    with pytest.raises(InvalidFileError, match="--missing"):
+        csv(text, no_answer=["-1"], missing="error")
+    with pytest.warns(UserWarning, match=r"1 row without labels \(1\): every label"):
+        kept = csv(text, no_answer=["-1"], missing="any")
+    assert kept.sets.to_sets() == [{"a", "b"}, {"a", "b"}, {"b"}]
+    assert kept.texts == ["a|b", "", "b"]
+    with pytest.warns(UserWarning, match=r"1 row without labels \(1\): left out"):
+        fewer = csv(text, no_answer=["-1"], missing="skip")
+    assert fewer.sets.to_sets() == [{"a", "b"}, {"b"}]
+    assert fewer.frame["x"].to_list() == ["1", "3"]
+    with pytest.raises(ValueError, match="missing must be"):
+        csv(text, missing="drop")

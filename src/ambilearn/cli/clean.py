@@ -102,7 +102,7 @@ def write_results(
         corrected = request.correct(console, table, prefix)
         write(corrected.frame, [*table.candidate_columns, *labels])
         if model_out is not None:
-            save(console, request.fit(console, corrected.table), model_out)
+            save(console, request.fit(console, corrected.table), model_out, request.source)
         return
     plan = request.plan(console, table, new_rows=model_out is not None)
     cleaned = clean_table(**plan._asdict(), prefix=prefix, progress=console.stage)
@@ -112,7 +112,7 @@ def write_results(
     write(cleaned.frame, [*cleaned.table.candidate_columns, *labels])
     describe_cleaned(console, cleaned)
     if model_out is not None:
-        save(console, cleaned.model, model_out)
+        save(console, cleaned.model, model_out, str(request.table.features_from or request.source))
 
 
 def _check_given_label_options(request: Request, has_model: bool) -> None:

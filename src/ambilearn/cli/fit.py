@@ -1,7 +1,6 @@
 """The command `fit`."""
 
 from pathlib import Path
-from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,6 +9,7 @@ from ambilearn.cli.console import Console, user_console
 from ambilearn.cli.options import (
     Command,
     candidate_options,
+    command_line,
     escape_formulas_option,
     image_options,
     method_options,
@@ -18,6 +18,7 @@ from ambilearn.cli.options import (
     votes_options,
 )
 from ambilearn.cli.plan import Request
+from ambilearn.cli.predict import predict
 
 if TYPE_CHECKING:
     from ambilearn.tables.model import TableModel
@@ -74,17 +75,24 @@ def write_model(console: Console, request: Request, table: "CandidateTable", out
     if not request.table.given_label:  # else the share of right labels is shown with the correction
         learned = plan.table.with_min_votes(model.min_votes)
         describe_accuracy(console, learned, model.method.transduction_)
-    save(console, model, out)
+    save(console, model, out, str(request.table.features_from or request.source))
 
 
-def save(console: Console, model: "TableModel", out: Path) -> None:
-    """Save a model, and say how to use it."""
+def save(console: Console, model: "TableModel", out: Path, source: str) -> None:
+    """Save a model, and say how to use it; ``source`` is the table that it was fitted to."""
     from ambilearn.tables.model_file import save_model
 
     console.show("saving the model")
     save_model(model, out)
-    console.say(f"saved {out} ({_size(out)}). To label new rows:")
-    console.say(f"  ambilearn predict {quote(str(out))} NEW_TABLE")
+    console.say(f"saved {out} ({_size(out)}). To label a table with the same features:")
+    command = command_line(
+        click.get_current_context(),
+        predict,
+        str(out),
+        source,
+        without=("out", "prefix", "device", "escape_formulas"),
+    )
+    console.say(f"  {command}")
 
 
 def _size(path: Path) -> str:

@@ -436,11 +436,16 @@ output_options = add_options(
 
 
 def command_line(
-    context: click.Context, command: click.Command, *, without: tuple[str, ...] = (), **added: Any
+    context: click.Context,
+    command: click.Command,
+    *arguments: str,
+    without: tuple[str, ...] = (),
+    **added: Any,
 ) -> str:
     """A command on the same table with the options of this one, to be copied to a shell.
 
-    ``without`` has the names of options that are left out, and ``added`` values of further ones.
+    ``arguments`` are by default the table; ``without`` has the names of options that are left out,
+    and ``added`` values of further ones.
     """
     words = ["ambilearn", str(command.name)]
     for option in command.params:
@@ -452,10 +457,10 @@ def command_line(
     for option in command.params:
         if isinstance(option, click.Option) and option.name in added:
             words += _option_words(option, added[option.name])
-    table = str(context.params["table"])
-    if table.startswith("-") and table != "-":  # not an option
-        return join([*words, "--", table])
-    return join([*words[:2], table, *words[2:]])
+    arguments = arguments or (str(context.params["table"]),)
+    if any(each.startswith("-") and each != "-" for each in arguments):  # not an option
+        return join([*words, "--", *arguments])
+    return join([*words[:2], *arguments, *words[2:]])
 
 
 def _option_words(option: click.Option, value: Any) -> list[str]:

@@ -132,12 +132,13 @@ class Request:
 
     def read(self) -> "CandidateTable":
         """Read the table; images that are neither learned from nor embedded are not a feature."""
-        from ambilearn.review.from_table import drop_feature, image_column
         from ambilearn.tables.read import read_table
 
         about = replace(self.table, source=open_table(self.table.source))
         if about.image is None or self.learns_from_images:
             return read_table(about)
+        from ambilearn.review.from_table import drop_feature, image_column
+
         table = read_table(replace(about, image=None))
         if about.image in about.embed:
             return table

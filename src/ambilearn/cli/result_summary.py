@@ -1,25 +1,27 @@
 """Summaries of results for the terminal."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ambilearn._utils.text import pluralize
 from ambilearn.cli.console import Console, printable
-from ambilearn.confidence.calibration import Calibration
-from ambilearn.doubt import Doubt
-from ambilearn.tables.clean import CleanedTable
-from ambilearn.tables.given_labels import CorrectedTable
-from ambilearn.tables.model import TableModel
-from ambilearn.tables.read import CandidateTable
+
+if TYPE_CHECKING:
+    from ambilearn.confidence.calibration import Calibration
+    from ambilearn.doubt import Doubt
+    from ambilearn.tables.clean import CleanedTable
+    from ambilearn.tables.given_labels import CorrectedTable
+    from ambilearn.tables.model import TableModel
+    from ambilearn.tables.read import CandidateTable
 
 CLOSE_CALL_MARGIN = 0.1
 _MAX_SHOWN_ROWS = 10
 _MAX_SHOWN_ANNOTATORS = 10
 
 
-def describe_model(console: Console, model: TableModel, given: dict[str, Any]) -> None:
+def describe_model(console: Console, model: "TableModel", given: dict[str, Any]) -> None:
     """Method, parameters that were chosen, and the use of landmarks."""
     parameters = model.about["parameters"]
     if model.about["selection score"] is not None:
@@ -38,7 +40,7 @@ def describe_model(console: Console, model: TableModel, given: dict[str, Any]) -
 
 
 def describe_calibration(
-    console: Console, calibration: Calibration, *, new_rows: bool = False, page: bool = False
+    console: Console, calibration: "Calibration", *, new_rows: bool = False, page: bool = False
 ) -> None:
     """Whether confidences are calibrated, and why.
 
@@ -56,7 +58,7 @@ def describe_calibration(
         console.say(f"calibrated ({calibration.reason})")
 
 
-def describe_accuracy(console: Console, table: CandidateTable, labels: NDArray[Any]) -> None:
+def describe_accuracy(console: Console, table: "CandidateTable", labels: NDArray[Any]) -> None:
     """Accuracy on rows with a known label, and the share whose label is not a candidate."""
     known = {i: truth for i, truth in enumerate(table.truth or []) if truth is not None}
     if not known:
@@ -77,7 +79,7 @@ def describe_accuracy(console: Console, table: CandidateTable, labels: NDArray[A
     console.say(f"{outside.mean():.1%} of them have a known label that {found}", style="yellow")
 
 
-def _without_answer(table: CandidateTable) -> NDArray[np.bool_]:
+def _without_answer(table: "CandidateTable") -> NDArray[np.bool_]:
     """Rows of a judged table without an answer or a correction."""
     unanswered = np.zeros(len(table.candidates), dtype=bool)
     if table.judgment is not None and table.votes is not None:
@@ -86,7 +88,7 @@ def _without_answer(table: CandidateTable) -> NDArray[np.bool_]:
     return unanswered
 
 
-def describe_cleaned(console: Console, cleaned: CleanedTable) -> None:
+def describe_cleaned(console: Console, cleaned: "CleanedTable") -> None:
     """How ambiguous the table is, and the rows to check first."""
     from rich.table import Table
     from rich.text import Text
@@ -132,7 +134,7 @@ def describe_cleaned(console: Console, cleaned: CleanedTable) -> None:
     console.print(shown)
 
 
-def describe_corrected(console: Console, corrected: CorrectedTable) -> None:
+def describe_corrected(console: Console, corrected: "CorrectedTable") -> None:
     """How many labels were changed, and the rows to check first."""
     from rich.table import Table
     from rich.text import Text
@@ -175,7 +177,7 @@ def describe_corrected(console: Console, corrected: CorrectedTable) -> None:
     console.print(shown)
 
 
-def describe_doubt(console: Console, table: CandidateTable, doubt: Doubt | None) -> None:
+def describe_doubt(console: Console, table: "CandidateTable", doubt: "Doubt | None") -> None:
     """Number of rows for which a label outside the candidates, or answers, has the best output."""
     ahead = 0 if doubt is None else int((doubt.score > 0).sum())
     if ahead:
@@ -186,7 +188,7 @@ def describe_doubt(console: Console, table: CandidateTable, doubt: Doubt | None)
         )
 
 
-def _is_open(cleaned: CleanedTable, row: int) -> bool:
+def _is_open(cleaned: "CleanedTable", row: int) -> bool:
     """Whether there is anything to decide: several candidates, or perhaps none that is right."""
     if row in cleaned.table.corrections.labels:
         return False

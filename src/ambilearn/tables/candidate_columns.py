@@ -12,7 +12,6 @@ from ambilearn._utils.text import pluralize, shorten_list
 from ambilearn._utils.warnings import warn_user
 from ambilearn.candidates import ANYTHING, CandidateSets, as_candidates
 from ambilearn.candidates.sets import pair_rows
-from ambilearn.crowd.votes import Votes
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.no_answer import (
     WHOLE_NUMBER,
@@ -33,6 +32,8 @@ from ambilearn.tables.candidate_checks import (
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ambilearn.crowd.votes import Votes
+
 
 class CandidateColumns(NamedTuple):
     """The candidates of a table.
@@ -51,7 +52,7 @@ class CandidateColumns(NamedTuple):
 
     sets: CandidateSets
     texts: list[str]
-    votes: Votes | None
+    votes: "Votes | None"
     frame: "pd.DataFrame"
 
 
@@ -104,6 +105,7 @@ def parse_candidates(
             kept = [i for i in range(len(rows)) if i not in empty]
             rows, empty = [rows[i] for i in kept], {}
             frame = frame.iloc[kept].reset_index(drop=True)
+        rows = [(None,) * len(row) if i in empty else row for i, row in enumerate(rows)]
         labels = [[parse_labels(cell, sep, i) for cell in row] for i, row in enumerate(rows)]
         if empty and (missing == "error" or (missing is None and len(columns) == 1)):
             raise ValueError(_describe_rows_without_candidates(empty))
@@ -117,6 +119,8 @@ def parse_candidates(
             ]
             sets = as_candidates(cells, classes=names)
         else:
+            from ambilearn.crowd.votes import Votes
+
             _check_no_weights(rows)
             votes = Votes.from_wide(labels, annotators=columns)
             sets = votes.to_candidates(min_votes=min_votes, fallback=fallback)
@@ -161,7 +165,7 @@ def _name_columns(columns: Sequence[str]) -> str:
 def warn_of_labels(
     where: str,
     sets: CandidateSets,
-    votes: Votes | None,
+    votes: "Votes | None",
     sep: str,
     *,
     texts: bool = False,

@@ -14,8 +14,6 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from ambilearn.backend.arrays import computing_on, to_numpy
-from ambilearn.backend.device.graph import DeviceGraph
-from ambilearn.graph.neighbors import NeighborSearch
 
 
 @contextmanager
@@ -77,6 +75,9 @@ def _to_device(value: Any, move: Callable[[Any], Any]) -> Any:
         moved = copy(value)
         vars(moved).update(_learned(value, move))
         return moved
+    from ambilearn.backend.device.graph import DeviceGraph  # most commands use no device
+    from ambilearn.graph.neighbors import NeighborSearch
+
     if isinstance(value, DeviceGraph):
         return value.to_csr()
     if isinstance(value, NeighborSearch):

@@ -30,7 +30,6 @@ from ambilearn.tables.devices import (
     with_own_device,
 )
 from ambilearn.tables.methods import make_method
-from ambilearn.tables.parameter_search import tune_parameters
 from ambilearn.tables.preprocessing import find_embeddings, fit_preprocessing
 from ambilearn.tables.ranking import Choices, choose_candidates, choose_labels
 from ambilearn.tables.read import CandidateTable
@@ -297,6 +296,8 @@ def fit_table(
     if tune:
         tuned = find_method(method).tuning_grid.items()
         grid = {name: values for name, values in tuned if name not in (params or {})}
+        from ambilearn.tables.parameter_search import tune_parameters
+
         chosen, score = tune_parameters(estimator, grid, X, table, random_state, progress)
         table = table.with_min_votes(chosen.get("min_votes", 1))
         estimator.set_params(**{k: v for k, v in chosen.items() if k != "min_votes"})

@@ -10,12 +10,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer, OneHotEncoder, StandardScaler
 
 from ambilearn._utils.rounds import RoundProgress, listen_to_rounds
-from ambilearn.features.pretrained import PretrainedFeatures
 from ambilearn.tables.columns import EMBEDDED, Column
 from ambilearn.tables.image_files import ImageColumn
 from ambilearn.tables.text_encoder import TextEncoder
 
 if TYPE_CHECKING:
+    from ambilearn.features.pretrained import PretrainedFeatures
     from ambilearn.tables.read import CandidateTable
 
 MISSING_CATEGORY = "(missing)"
@@ -101,13 +101,17 @@ def _step_name(column: Column) -> str:
     return f"embedding of {column.name}".replace("__", "_ _")  # "__" separates parts of names
 
 
-def _embed(column: Column) -> PretrainedFeatures:
+def _embed(column: Column) -> "PretrainedFeatures":
+    from ambilearn.features.pretrained import PretrainedFeatures
+
     # The names of images are complete paths, which were looked for in the allowed folders.
     folder = Path(Path.cwd().anchor) if column.kind == "embedded image" else None
     return PretrainedFeatures(column.model, folder=None if folder is None else str(folder))
 
 
-def find_embeddings(preprocessing: Any, columns: Sequence[Column]) -> dict[str, PretrainedFeatures]:
+def find_embeddings(
+    preprocessing: Any, columns: Sequence[Column]
+) -> "dict[str, PretrainedFeatures]":
     """The fitted transformer of each column with a pretrained network."""
     return {
         column.name: preprocessing.named_transformers_[_step_name(column)]

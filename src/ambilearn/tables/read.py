@@ -17,12 +17,10 @@ from ambilearn._utils.text import pluralize, shorten_list, shorten_repr
 from ambilearn._utils.warnings import warn_user
 from ambilearn.candidates import CandidateSets
 from ambilearn.confidence.calibration import Calibration
-from ambilearn.crowd.votes import Votes
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.frames import check_columns
 from ambilearn.datasets.no_answer import whole_number_text
 from ambilearn.datasets.votes import parse_labels
-from ambilearn.tables.answers import ANSWERS_COLUMN, join_answers
 from ambilearn.tables.candidate_columns import (
     expand_patterns,
     parse_candidates,
@@ -33,6 +31,8 @@ from ambilearn.tables.description import FileFormat, TableDescription, as_tuple
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from ambilearn.crowd.votes import Votes
 
 _ALWAYS_WRITTEN = ("label", "score", "confidence", "margin")  # by clean and predict
 _WRITTEN = (*_ALWAYS_WRITTEN, "doubt", "suggestion", "review_rank")
@@ -99,7 +99,7 @@ class CandidateTable:
     corrections: Corrections
     features: Features
     truth: list[Any] | None = None
-    votes: Votes | None = None
+    votes: "Votes | None" = None
     judgment: Judgment | None = None
 
     @cached_property
@@ -360,6 +360,8 @@ def read_table(about: TableDescription) -> CandidateTable:
     """Read the table of a description."""
     _check_description(about)
     if about.is_long_form:
+        from ambilearn.tables.answers import ANSWERS_COLUMN, join_answers
+
         name, parsed = join_answers(about)
         about = replace(about, candidates=(ANSWERS_COLUMN,), exclude=(*about.exclude, about.item))
         about, wanted = _assign_roles(name, parsed.frame, about)
