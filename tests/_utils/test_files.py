@@ -1,4 +1,6 @@
+import csv
 import errno
+import io
 import os
 import re
 import stat
@@ -8,10 +10,12 @@ import threading
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from protected import open_folder, read_only
 
 import ambilearn
-from ambilearn._utils.files import atomic_write, check_writable
+from ambilearn._utils.files import CsvLines, atomic_write, check_writable
 
 needs_modes = pytest.mark.skipif(sys.platform == "win32", reason="needs the modes of POSIX")
 
@@ -257,7 +261,9 @@ def test_temporary_files_of_killed_processes_are_removed(tmp_path, n_killed):
 
 def test_all_files_are_written_atomically():
     """Reports, figures, tables, models and pages are complete or not there."""
-    otherwise = re.compile(r"write_text\(|write_bytes\(|open\([^()]*\"[wax]|os\.replace|\.rename\(")
+    otherwise = re.compile(
+        r"(?<!formatter\.)write_text\(|write_bytes\(|open\([^()]*\"[wax]|os\.replace|\.rename\("
+    )
     package = Path(ambilearn.__file__).parent
     found = {
         path.name
@@ -297,3 +303,25 @@ def test_check_writable_raises_the_error_of_a_write():
                     check_writable(folder / name)
                 with pytest.raises(PermissionError), atomic_write(folder / name):
                     pass
+
+
+def written(rows):
+    text = io.StringIO()
+    csv.writer(CsvLines(text.write), lineterminator=CsvLines.terminator).writerows(rows)
+    return text.getvalue()
+
+
+@pytest.mark.parametrize("cell", ["\r", "a\rb", "a\r", "\ra", "\n", "a\nb", "\r\n", "a\r\n"])
+def test_line_breaks_are_in_quotes(cell):
+    """A lone carriage return was not, before Python 3.13."""
+    assert written([[cell, "x"]]) == f'"{cell}",x\n'
+    assert written([["x", cell]]) == f'x,"{cell}"\n'
+
+
+def test_other_cells_are_unchanged():
+    assert written([["a", "", 1, 2.5, None], ['"', ","]]) == 'a,,1,2.5,\n"""",","\n'
+
+
+@given(st.lists(st.lists(st.text(st.sampled_from('\r\n", a')), min_size=1), min_size=1))
+def test_the_reader_of_the_standard_library_reads_it_back(rows):
+    assert list(csv.reader(io.StringIO(written(rows), newline=""))) == rows

@@ -1,11 +1,14 @@
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from damaged import DAMAGES, FORMATS, KINDS, make_damaged, make_sparse
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from ambilearn._utils.structure import canonical_rows, check_structure
+from ambilearn._utils.structure import canonical_rows, check_structure, column_names
 
 TABLE = np.array([[1.0, 0, 0, 2], [0, 0, 3, 0], [0, 0, 0, 0]])
 
@@ -129,3 +132,18 @@ def test_canonical_rows_ignore_cached_flags():
     assert rows.nnz == 2
     np.testing.assert_array_equal(rows.toarray(), [[0, 0, 0, 3], [0, 0, 3, 0], [0, 0, 0, 0]])
     assert matrix.indices.tolist() == [3, 3, 2]  # the user's is as it was
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_data_frames_have_names(make):
+    assert column_names(make({"b": [1, 2], "a": [3, 4]})) == ["b", "a"]
+
+
+def test_a_column_of_pandas_may_have_the_name_of_an_attribute():
+    """An attribute of the table is then a column."""
+    assert column_names(pd.DataFrame({"column_names": [1], "a": [2]})) == ["column_names", "a"]
+
+
+@pytest.mark.parametrize("table", [np.eye(2), [[1, 2]], pd.Series([1]), None])
+def test_other_tables_have_none(table):
+    assert column_names(table) is None

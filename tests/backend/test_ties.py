@@ -5,7 +5,7 @@ from scipy import sparse
 
 from ambilearn import IPAL, LALO, PLAGGD, PLCL, PLDA, PLKNN, PLStacking
 from ambilearn.backend.arrays import to_numpy
-from ambilearn.backend.ties import nearest_first, nearest_places, order_by_row, without_rounding
+from ambilearn.backend.ties import nearest_first, nearest_places, order_by_row, zero_if_coincident
 from ambilearn.graph.neighbors import NeighborSearch, nearest_in_matrix
 
 
@@ -74,7 +74,7 @@ def test_the_last_place_is_open_if_all_further_proposals_are_as_near(library):
 def test_rows_that_coincide_up_to_rounding_are_at_distance_zero(library):
     distances = library.to_device(np.array([[1e-14, 1e-12], [1e-14, 1e-12]]))
     lengths = library.to_device(np.array([[10.0], [0.1]]))
-    found = library.to_host(without_rounding(distances, lengths))
+    found = library.to_host(zero_if_coincident(distances, lengths))
     np.testing.assert_array_equal(found, [[0, 1e-12], [1e-14, 1e-12]])
 
 

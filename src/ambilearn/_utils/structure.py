@@ -1,4 +1,4 @@
-"""Validation of sparse matrices and masked arrays.
+"""Structure of arrays and tables: damaged sparse matrices, masked arrays, names of columns.
 
 SciPy does not check the arrays of a sparse matrix, and accesses memory outside of them if they are
 inconsistent. NumPy functions ignore masks.
@@ -72,7 +72,7 @@ def _check_sparse(matrix: Matrix, name: str) -> None:
             f"{name} is a sparse array with {pluralize(matrix.ndim, 'dimension')} instead of rows "
             f"and columns: pass {name}.toarray(), or reshape it."
         )
-    if fault := _FAULT_OF_FORMAT[matrix.format](matrix):
+    if fault := _DESCRIBE_DAMAGED[matrix.format](matrix):
         raise ValueError(
             f"{name} is a damaged sparse matrix ({matrix.format}): {fault}. Rebuild it from its "
             "entries, for instance with scipy.sparse.coo_array((values, (rows, columns)))."
@@ -84,7 +84,7 @@ def _check_sparse(matrix: Matrix, name: str) -> None:
         )
 
 
-def _fault_of_compressed(matrix: Matrix) -> str | None:
+def _describe_damaged_compressed(matrix: Matrix) -> str | None:
     """Fault of a CSR, CSC or BSR matrix; None if it is valid."""
     data, indices, indptr = matrix.data, matrix.indices, matrix.indptr
     block = data.shape[1:] if matrix.format == "bsr" else (1, 1)
@@ -100,26 +100,26 @@ def _fault_of_compressed(matrix: Matrix) -> str | None:
     (n_spans, _), (n_places, kind) = sizes
     if indptr.shape != (n_spans + 1,):
         return f"its indptr has the shape {indptr.shape} instead of ({n_spans + 1},)"
-    if fault := _fault_of_indices(indptr, "an entry of indptr", len(data) + 1):
+    if fault := _describe_damaged_indices(indptr, "an entry of indptr", len(data) + 1):
         return fault
     if indptr[0] != 0 or (indptr[1:] < indptr[:-1]).any():
         return "its indptr does not start with 0, or decreases"
     if indices.shape != data.shape[:1]:
         return f"it has {indices.size} {kind} indices for {len(data)} values"
     # Space after the last entry is unused.
-    return _fault_of_indices(indices[: indptr[-1]], f"a {kind} index", n_places)
+    return _describe_damaged_indices(indices[: indptr[-1]], f"a {kind} index", n_places)
 
 
-def _fault_of_coo(matrix: Matrix) -> str | None:
+def _describe_damaged_coo(matrix: Matrix) -> str | None:
     for indices, kind, size in zip(matrix.coords, _AXES, matrix.shape, strict=True):
         if indices.shape != matrix.data.shape:
             return f"it has {indices.size} {kind} indices for {matrix.data.size} values"
-        if fault := _fault_of_indices(indices, f"a {kind} index", size):
+        if fault := _describe_damaged_indices(indices, f"a {kind} index", size):
             return fault
     return None
 
 
-def _fault_of_dia(matrix: Matrix) -> str | None:
+def _describe_damaged_dia(matrix: Matrix) -> str | None:
     data, offsets = matrix.data, matrix.offsets
     if data.ndim != 2 or offsets.shape != data.shape[:1]:
         return f"it has {offsets.size} offsets for {len(data)} diagonals"
@@ -128,7 +128,7 @@ def _fault_of_dia(matrix: Matrix) -> str | None:
     return None
 
 
-def _fault_of_lil(matrix: Matrix) -> str | None:
+def _describe_damaged_lil(matrix: Matrix) -> str | None:
     n_rows, n_columns = matrix.shape
     if not len(matrix.rows) == len(matrix.data) == n_rows:
         return f"it has {len(matrix.rows)} lists of columns and {len(matrix.data)} of values"
@@ -138,19 +138,19 @@ def _fault_of_lil(matrix: Matrix) -> str | None:
         if len(columns) != len(values):
             return f"row {i} has {len(columns)} column indices for {len(values)} values"
     every = np.array(list(chain.from_iterable(matrix.rows)))
-    return _fault_of_indices(every, "a column index", n_columns)
+    return _describe_damaged_indices(every, "a column index", n_columns)
 
 
-def _fault_of_dok(matrix: Matrix) -> str | None:
+def _describe_damaged_dok(matrix: Matrix) -> str | None:
     places = list(matrix.keys())
     for axis, (kind, size) in enumerate(zip(_AXES, matrix.shape, strict=True)):
         every = np.array([place[axis] for place in places])
-        if fault := _fault_of_indices(every, f"a {kind} index", size):
+        if fault := _describe_damaged_indices(every, f"a {kind} index", size):
             return fault
     return None
 
 
-def _fault_of_indices(indices: Array, what: str, size: int) -> str | None:
+def _describe_damaged_indices(indices: Array, what: str, size: int) -> str | None:
     if not indices.size:
         return None
     if indices.dtype.kind != "i":
@@ -162,12 +162,21 @@ def _fault_of_indices(indices: Array, what: str, size: int) -> str | None:
 
 
 _AXES = ("row", "column")
-_FAULT_OF_FORMAT: dict[str, Callable[[Matrix], str | None]] = {
-    "csr": _fault_of_compressed,
-    "csc": _fault_of_compressed,
-    "bsr": _fault_of_compressed,
-    "coo": _fault_of_coo,
-    "dia": _fault_of_dia,
-    "lil": _fault_of_lil,
-    "dok": _fault_of_dok,
+_DESCRIBE_DAMAGED: dict[str, Callable[[Matrix], str | None]] = {
+    "csr": _describe_damaged_compressed,
+    "csc": _describe_damaged_compressed,
+    "bsr": _describe_damaged_compressed,
+    "coo": _describe_damaged_coo,
+    "dia": _describe_damaged_dia,
+    "lil": _describe_damaged_lil,
+    "dok": _describe_damaged_dok,
 }
+
+
+def column_names(table: Any) -> list[Any] | None:
+    """Names of the columns of a table of pandas, polars or pyarrow; None if it has no names."""
+    # The columns of a pyarrow table are arrays. The class is checked, because a table of pandas has
+    # its columns as attributes, and one of them may have this name.
+    is_pyarrow = hasattr(type(table), "column_names")
+    names = getattr(table, "column_names" if is_pyarrow else "columns", None)
+    return None if names is None else list(names)

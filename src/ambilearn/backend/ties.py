@@ -20,7 +20,7 @@ EXTRA_NEIGHBORS = 5  # proposed neighbors beyond those wanted, to detect ties fo
 _COINCIDENT = 16 * 2.0**-52
 
 
-def without_rounding(distances: Array, lengths: Array) -> Array:
+def zero_if_coincident(distances: Array, lengths: Array) -> Array:
     """Distances in which rows that coincide up to rounding are at distance zero.
 
     ``lengths`` are those of the rows from which the distances are measured, in a shape that

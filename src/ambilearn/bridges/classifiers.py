@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import softmax
 
-from ambilearn._utils.data_frames import column_names
 from ambilearn._utils.label_array import listed_labels
-from ambilearn._utils.structure import check_structure
+from ambilearn._utils.structure import check_structure, column_names
 from ambilearn._utils.text import pluralize
 from ambilearn._utils.types import Array, Matrix
 from ambilearn.backend.arrays import to_numpy

@@ -14,17 +14,15 @@ from scipy import sparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from ambilearn._utils.data_frames import column_names
 from ambilearn._utils.joined_labels import warn_of_joined_labels
 from ambilearn._utils.label_array import kind_of_label, label_array, listed_labels
 from ambilearn._utils.missing import is_missing
-from ambilearn._utils.structure import check_structure
+from ambilearn._utils.structure import check_structure, column_names
 from ambilearn._utils.types import Array
-from ambilearn.candidates.checks import check_classes_distinct, not_a_class
 from ambilearn.candidates.label_collections import AllBut as AllBut  # pickles of 0.1.0
 from ambilearn.candidates.label_collections import from_collections, is_label_set
 from ambilearn.candidates.masks import from_dense_mask, from_sparse_mask, is_binary
-from ambilearn.candidates.sets import CandidateSets, pair_rows
+from ambilearn.candidates.sets import CandidateSets, check_classes_distinct, not_a_class, pair_rows
 
 _ACCEPTED = (
     "a sequence of label collections (sets, lists, tuples, dictionaries label: weight), a 0/1 or "

@@ -10,8 +10,13 @@ from ambilearn._utils.label_array import label_array
 from ambilearn._utils.missing import is_missing
 from ambilearn._utils.text import shorten_repr
 from ambilearn._utils.warnings import warn_user
-from ambilearn.candidates.checks import check_classes_distinct, is_weight, not_a_class
-from ambilearn.candidates.sets import CandidateSets, with_weights
+from ambilearn.candidates.sets import (
+    CandidateSets,
+    check_classes_distinct,
+    is_weight,
+    not_a_class,
+    with_weights,
+)
 
 
 class AllBut:

@@ -13,8 +13,7 @@ from ambilearn._utils.label_array import label_array
 from ambilearn._utils.missing import is_missing
 from ambilearn._utils.text import shorten_repr
 from ambilearn._utils.types import Array, Matrix
-from ambilearn.candidates.checks import check_classes_distinct, is_weight
-from ambilearn.candidates.sets import CandidateSets, with_weights
+from ambilearn.candidates.sets import CandidateSets, check_classes_distinct, is_weight, with_weights
 
 
 def from_dense_mask(table: Array, classes: Collection[object] | None) -> CandidateSets:

@@ -1,8 +1,11 @@
 """The internal representation of candidate sets: a list of (row, label) pairs."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import isfinite
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -11,9 +14,9 @@ from scipy import sparse
 
 from ambilearn._utils.feature_types import as_numbers
 from ambilearn._utils.label_array import label_array
-from ambilearn._utils.text import html_table, pluralize
+from ambilearn._utils.missing import is_missing
+from ambilearn._utils.text import html_table, pluralize, shorten_repr
 from ambilearn._utils.types import Array
-from ambilearn.candidates.checks import check_classes_distinct
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,3 +252,32 @@ def _as_weights(values: ArrayLike, name: str, size: int) -> NDArray[np.float64]:
             f"{first} is {array[first]:g}."
         )
     return array
+
+
+def check_classes_distinct(classes: Array, distinct: Collection[object]) -> None:
+    """Raise an error for equal or missing classes; ``distinct`` has each class once."""
+    if len(distinct) != len(classes):
+        [(duplicate, _)] = Counter(classes.tolist()).most_common(1)
+        raise ValueError(
+            f"The class {shorten_repr(duplicate)} is listed more than once: the classes, or the "
+            "columns of a mask, need different names."
+        )
+    for label in classes.tolist():
+        if is_missing(label):
+            raise ValueError(f"The classes contain a missing value ({label!r}): name every class.")
+
+
+def not_a_class(i: int, label: object, classes: Array) -> ValueError:
+    """The error for a label of row *i* that is not one of the classes."""
+    return ValueError(
+        f"Row {i} has the candidate label {shorten_repr(label)}, which is not among the "
+        f"{len(classes)} given classes: add it to the classes, or correct the row."
+    )
+
+
+def is_weight(weight: object) -> bool:
+    """Whether a value is a finite number that is not negative."""
+    try:
+        return isinstance(weight, Real) and isfinite(weight) and float(weight) >= 0
+    except OverflowError:  # an integer of hundreds of digits
+        return False

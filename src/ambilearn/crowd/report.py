@@ -8,9 +8,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.utils.validation import check_array
 
-from ambilearn._utils.data_frames import column_names
 from ambilearn._utils.optional import requires_extra
-from ambilearn._utils.structure import check_structure
+from ambilearn._utils.structure import check_structure, column_names
 from ambilearn._utils.text import pluralize, shorten_list
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.candidates import as_candidates

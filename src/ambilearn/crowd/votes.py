@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from ambilearn._utils.data_frames import column_names
 from ambilearn._utils.label_array import listed_labels
 from ambilearn._utils.missing import is_missing
 from ambilearn._utils.optional import requires_extra
+from ambilearn._utils.structure import column_names
 from ambilearn._utils.text import pluralize, shorten_list
 from ambilearn._utils.warnings import warn_user
 from ambilearn.candidates import CandidateSets

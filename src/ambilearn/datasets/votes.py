@@ -13,7 +13,7 @@ from ambilearn._utils.label_text import normalize_label, split_labels
 from ambilearn._utils.missing import is_missing
 from ambilearn._utils.text import shorten_repr
 from ambilearn.candidates import CandidateSets, as_candidates
-from ambilearn.candidates.checks import check_classes_distinct
+from ambilearn.candidates.sets import check_classes_distinct
 from ambilearn.datasets.no_answer import drop_codes, no_answer_codes
 
 

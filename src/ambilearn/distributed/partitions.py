@@ -18,7 +18,6 @@ from scipy import sparse
 from sklearn.metrics import pairwise_distances, pairwise_distances_argmin
 from sklearn.utils import check_random_state
 
-from ambilearn._utils.kmeans import kmeans_centers
 from ambilearn._utils.types import Matrix, RandomState
 from ambilearn.backend.host.neighbors import unit_rows
 from ambilearn.distributed.blocks import (
@@ -28,6 +27,7 @@ from ambilearn.distributed.blocks import (
     persist_now,
     stack,
 )
+from ambilearn.kernel.landmarks import kmeans_centers
 
 _SAMPLE = 100  # sampled rows per partition for k-means
 _LARGEST = 1.5  # cells larger than this multiple of the mean are split in two

@@ -5,8 +5,7 @@ import io
 from pathlib import Path
 from typing import Any
 
-from ambilearn._utils.csv_lines import CsvLines
-from ambilearn._utils.files import atomic_write
+from ambilearn._utils.files import CsvLines, atomic_write
 from ambilearn._utils.optional import requires_extra
 from ambilearn.experiments.tables import Table
 

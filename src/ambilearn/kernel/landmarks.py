@@ -14,14 +14,20 @@ References
 .. [2] Zhang, Tsang, Kwok. Improved Nyström low-rank approximation and error analysis. ICML 2008.
 """
 
+import warnings
 from numbers import Integral, Real
 
 import numpy as np
 from array_api_compat import array_namespace, device
+from numpy.typing import NDArray
+from sklearn import config_context
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
+from threadpoolctl import threadpool_limits
 
-from ambilearn._utils.kmeans import kmeans_centers
 from ambilearn._utils.sklearn_compat import Interval
+from ambilearn._utils.threads import threads_for
 from ambilearn._utils.types import Array, Matrix, RandomState
 from ambilearn.backend import HOST, Backend
 from ambilearn.backend.arrays import to_numpy
@@ -149,3 +155,22 @@ def landmark_features(
         width = float(sigma) if given else sampled_sigma(X, random_state, row_weights, backend)
     chosen = choose_landmarks(X, n_landmarks, landmarks, random_state, backend)
     return LandmarkFeatures(chosen, kernel, width, backend)
+
+
+def kmeans_centers(
+    X: Matrix, n_centers: int, random_state: RandomState, max_iter: int = 300
+) -> NDArray[np.float64]:
+    """Centers of k-means with one initialization, of shape (n_centers, d).
+
+    X (dense or sparse) has at least as many rows as centers. If it has fewer distinct rows, some
+    centers are equal.
+    """
+    means = KMeans(n_centers, n_init=1, max_iter=max_iter, random_state=random_state)
+    # One thread: with several, the order of summation and so the last bit would vary. The rows are
+    # NumPy arrays on every backend, and dispatch fails here in some releases of scikit-learn.
+    on_cpu = config_context(array_api_dispatch=False)
+    one_thread = threadpool_limits(1, user_api="openmp")
+    with on_cpu, threads_for(0), one_thread, warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # equal centers are fine
+        centers: NDArray[np.float64] = means.fit(X).cluster_centers_
+    return centers

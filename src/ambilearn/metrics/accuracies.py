@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from ambilearn._utils.feature_types import as_numbers
-from ambilearn._utils.label_kinds import check_comparable_labels
+from ambilearn._utils.label_array import check_comparable_labels
 from ambilearn._utils.structure import check_structure
 from ambilearn.backend import HOST
 from ambilearn.backend.arrays import to_numpy

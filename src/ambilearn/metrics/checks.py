@@ -12,7 +12,7 @@ from ambilearn._utils.label_array import label_array
 from ambilearn._utils.missing import is_missing
 from ambilearn._utils.structure import check_structure
 from ambilearn.backend.arrays import to_numpy
-from ambilearn.candidates.checks import check_classes_distinct
+from ambilearn.candidates.sets import check_classes_distinct
 from ambilearn.validation import check_weights
 
 

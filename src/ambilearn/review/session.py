@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ambilearn._utils.label_array import label_array
-from ambilearn._utils.label_kinds import check_comparable_labels
+from ambilearn._utils.label_array import check_comparable_labels, label_array
 from ambilearn._utils.text import shorten_repr
 from ambilearn.confidence import ShareRight
 from ambilearn.review.learner import Labels, Learned, Learner

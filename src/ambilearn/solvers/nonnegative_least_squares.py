@@ -17,7 +17,7 @@ from types import ModuleType
 from array_api_compat import array_namespace
 
 from ambilearn._utils.types import Array
-from ambilearn.solvers.active_set import minimize_over_weights, with_ridge
+from ambilearn.solvers.neighbor_weights import minimize_over_weights, with_ridge
 from ambilearn.solvers.result import Solution
 
 

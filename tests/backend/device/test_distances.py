@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from ambilearn._utils import blocks
 from ambilearn.backend import choose_backend
-from ambilearn.backend.device import blocks
 from ambilearn.kernel.functions import cross_kernel, train_kernel
 
 

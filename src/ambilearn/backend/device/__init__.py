@@ -10,12 +10,12 @@ import numpy as np
 from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
+from ambilearn._utils.blocks import device_blocks
 from ambilearn._utils.types import Array, Matrix
 from ambilearn.backend.arrays import to_device_of, to_numpy
 from ambilearn.backend.device import distances, neighbors
-from ambilearn.backend.device.blocks import device_blocks
 from ambilearn.backend.device.graph import graph_of_neighbors, symmetric_graph
-from ambilearn.backend.device.search import DeviceSearch
+from ambilearn.backend.device.neighbors import DeviceSearch
 from ambilearn.backend.device.support import DeviceSupport
 from ambilearn.backend.interface import MIN_EIGENVALUE_RATIO, Backend, Factor
 from ambilearn.candidates import CandidateSets

@@ -6,8 +6,8 @@ its size.
 
 from array_api_compat import array_namespace, device
 
+from ambilearn._utils.blocks import device_blocks
 from ambilearn._utils.types import Array, Matrix
-from ambilearn.backend.device.blocks import device_blocks
 
 
 def squared_distances(X: Matrix, Z: Matrix | None = None) -> Array:

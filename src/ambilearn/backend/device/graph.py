@@ -1,7 +1,7 @@
 r"""Neighbor graphs on a device, and their restriction to the candidate support.
 
 The same matrix *Z* as in :mod:`ambilearn.solvers.support_graph`, which has a worked example. Blocks
-are large, because every call has its price, and sparse products gather
+are large, because each call has overhead, and sparse products gather
 (:mod:`ambilearn.solvers.gathered_products`).
 """
 

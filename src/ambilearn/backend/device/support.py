@@ -9,8 +9,8 @@ from functools import cached_property
 
 from array_api_compat import array_namespace, device
 
+from ambilearn._utils.blocks import device_blocks
 from ambilearn._utils.types import Array, Matrix
-from ambilearn.backend.device.blocks import device_blocks
 from ambilearn.backend.device.graph import (
     DeviceGraph,
     DeviceSupportGraph,

@@ -16,7 +16,7 @@ from ambilearn.backend.ties import (
     EXTRA_NEIGHBORS,
     nearest_first,
     nearest_places,
-    without_rounding,
+    zero_if_coincident,
 )
 from ambilearn.solvers.centering import column_centers, subtract_from_rows
 
@@ -96,7 +96,7 @@ def pair_distances(
     held = 1 + X.nnz // X.shape[0] if sparse.issparse(X) else X.shape[1]
     for block in row_blocks(len(rows), held, limit=IN_CACHE):
         distances[block] = row_norms(X[rows[block]] - Z[others[block]])
-    settled: NDArray[np.float64] = without_rounding(distances, row_norms(X)[rows])
+    settled: NDArray[np.float64] = zero_if_coincident(distances, row_norms(X)[rows])
     return settled
 
 

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy.linalg import lapack as scipy_lapack
 
-from ambilearn.solvers import factorize_by_lapack, lapack
+from ambilearn.solvers import cholesky, factorize_by_lapack
 
 
 @pytest.fixture(params=[1, 2, 60])
@@ -19,31 +19,31 @@ def matrix(request):
 def test_results_are_those_of_scipy(matrix):
     expected, _ = scipy_lapack.dpotrf(matrix, lower=1, clean=0)
     lower = matrix.copy(order="F")
-    assert lapack.factorize_in_place(lower) == 0
+    assert cholesky.factorize_in_place(lower) == 0
     assert_array_equal(lower, expected)
     columns = np.arange(3.0 * len(matrix)).reshape(-1, 3)
     before = columns.copy()
-    solved = lapack.solve_by_factor(lower, columns)
+    solved = cholesky.solve_by_factor(lower, columns)
     assert_array_equal(solved, scipy_lapack.dpotrs(lower, columns, lower=1)[0])
     assert_array_equal(columns, before)
-    inverse = lapack.invert_factor(lower)
+    inverse = cholesky.invert_factor(lower)
     assert_array_equal(inverse, scipy_lapack.dtrtri(lower, lower=1)[0])
     assert_array_equal(lower, expected)
 
 
 def test_the_first_minor_that_is_not_positive_is_returned():
     matrix = np.asfortranarray(np.diag([1.0, 2.0, -1.0, 1.0]))
-    assert lapack.factorize_in_place(matrix) == 3
+    assert cholesky.factorize_in_place(matrix) == 3
 
 
 def test_numbers_of_any_type_in_any_memory_order_are_solved(matrix):
-    lapack.factorize_in_place(matrix)
+    cholesky.factorize_in_place(matrix)
     columns = np.arange(4 * len(matrix)).reshape(4, -1)
-    expected = lapack.solve_by_factor(matrix, columns.T.astype(float).copy())
-    assert_array_equal(lapack.solve_by_factor(matrix, columns.T), expected)
+    expected = cholesky.solve_by_factor(matrix, columns.T.astype(float).copy())
+    assert_array_equal(cholesky.solve_by_factor(matrix, columns.T), expected)
     by_rows = np.ascontiguousarray(matrix)
-    assert_array_equal(lapack.solve_by_factor(by_rows, columns.T), expected)
-    assert_array_equal(lapack.invert_factor(by_rows), lapack.invert_factor(matrix))
+    assert_array_equal(cholesky.solve_by_factor(by_rows, columns.T), expected)
+    assert_array_equal(cholesky.invert_factor(by_rows), cholesky.invert_factor(matrix))
 
 
 @pytest.mark.parametrize("overwrite", [False, True])
@@ -54,7 +54,7 @@ def test_a_matrix_of_any_type_in_any_memory_order_is_factorized(matrix, overwrit
         assert_array_equal(np.tril(found), np.tril(expected))
 
 
-@pytest.mark.parametrize("routine", [lapack._potrf, lapack._potrs, lapack._trtri])
+@pytest.mark.parametrize("routine", [cholesky._potrf, cholesky._potrs, cholesky._trtri])
 def test_the_interpreter_is_released(routine):
     holds_interpreter = ctypes.PYFUNCTYPE(None)._flags_
     assert type(routine)._flags_ != holds_interpreter

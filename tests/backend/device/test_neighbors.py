@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
-from ambilearn.backend.device import blocks, search
-from ambilearn.backend.device.search import nearest_rows
+from ambilearn._utils import blocks
+from ambilearn.backend.device import neighbors as search
+from ambilearn.backend.device.neighbors import nearest_rows
 from ambilearn.graph.neighbors import NeighborSearch
 
 
