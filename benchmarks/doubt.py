@@ -1,9 +1,14 @@
-"""Detection of rows whose true label is not a candidate: accuracy and time.
+"""Doubt in candidate sets, and the order in which a person checks the rows.
 
-Random halves of Lost and MSRCv2, with the true label replaced in a fraction η of the sets; the
-music clips and the sentences with the original answers. ``auc`` is that of the score for rows
-without their true label, ``named`` the fraction of these rows whose suggestion is correct, and
-``ratio`` the time relative to a fit.
+Random halves of Lost, MSRCv2, FG-NET and digits, z-scored; the sets of digits have one coupled
+false label (``digits-coupled``, ε = .7) or random ones (``digits-random``, q = .3). The true label
+is replaced by a random label that is not a candidate in a share η of the rows.
+
+For each data set, method and η: the share of flagged rows (doubt above one half) with the share of
+the flags that are right, pooled over the halves, and the share of wrong labels among the first 5,
+10 and 20 % of the rows by the earlier order (held-out difference and margin by turns), by the
+margin, and by ``review_order``, with the paired 95 % interval of the last one minus the better of
+the others.
 """
 
 import argparse
@@ -11,75 +16,120 @@ import warnings
 from collections import defaultdict
 
 import numpy as np
-from common import best_time, data_folder, data_split, print_result
+from common import data_split, print_result
+from scipy.stats import t, zscore
+from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import roc_auc_score
 
-from ambilearn import find_doubtful
-from ambilearn.datasets import add_noise
-from ambilearn.registry import METHODS, installed_methods
+from ambilearn import PLCL, PLStacking, as_candidates, find_doubtful
+from ambilearn.backend import HOST
+from ambilearn.confidence.held_out import join_blocks, ridge_regressor
+from ambilearn.confidence.missing_truth import gather_inside
+from ambilearn.datasets import add_noise, make_candidates
+from ambilearn.learners import HELD_OUT_ROUNDS
+from ambilearn.tables.ranking import choose_candidates, review_order
 
-BY_FOLDS = ", by five folds"  # instead of the closed form of a member
-KERNEL_METHODS = ("PLCL", "PLAGGD", "LALO", "SURE")
+DATA = ("lost", "msrcv2", "fg-net", "digits-coupled", "digits-random")
+METHODS = {"plcl": PLCL, "stack": lambda: PLStacking(random_state=0)}
+SHARES = (0.05, 0.1, 0.2)
 
 
 def main():
-    """One line for every data set and method."""
+    """One line for every data set, method and share of rows without their true label."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--data", nargs="+", default=["lost", "msrcv2", "music", "sentiment"])
-    parser.add_argument("--repeats", type=int, default=2)
+    parser.add_argument("--halves", type=int, default=10)
+    parser.add_argument("--data", nargs="+", default=DATA)
+    parser.add_argument("--eta", nargs="+", type=float, default=[0, 0.05, 0.1, 0.2])
     args = parser.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)
     for name in args.data:
-        eta = 0.1 if name in ("lost", "msrcv2") else 0.0
-        methods = [
-            *(method.name for method in installed_methods().values()),
-            f"PLStacking{BY_FOLDS}",
-        ]
-        found = defaultdict(list)
-        for seed in range(args.seeds if eta else 1):
-            X, sets, y = sentences() if name == "sentiment" else data_split(name, seed)[:3]
-            noisy = add_noise(sets, y, eta=eta, random_state=seed) if eta else sets
-            for method in KERNEL_METHODS if name == "sentiment" else methods:
-                found[method].append(measure(method, X, noisy, y, args.repeats))
-        for method, lines in found.items():
-            means = {key: float(np.mean([line[key] for line in lines])) for key in lines[0]}
-            print_result("doubt", data=name, method=method, eta=eta, seeds=len(lines), **means)
+        for eta in args.eta:
+            found = defaultdict(list)
+            for seed in range(args.halves):
+                X, sets, y = load(name, seed)
+                noisy = add_noise(sets, y, eta=eta, random_state=seed) if eta else sets
+                difference = held_out_difference(X, noisy)
+                for method, make in METHODS.items():
+                    found[method].append(measure(make(), X, noisy, y, difference))
+            for method, parts in found.items():
+                summarize(name, method, eta, parts)
 
 
-def measure(name, X, sets, y, repeats):
-    """Detection by one method, and its time relative to the fit."""
-    options = {"n_folds": 5} if name.endswith(BY_FOLDS) else {}
-    model = METHODS[name.removesuffix(BY_FOLDS).lower()].load()()
-    doubt = find_doubtful(X, sets, estimator=model, **options)
-    fit = best_time(lambda: model.fit(X, sets), repeats)
-    search = best_time(lambda: find_doubtful(X, sets, estimator=model, **options), repeats)
-    absent = ~sets.covers(y)
+def load(name, seed):
+    """Rows, candidates and true labels of a random half."""
+    if not name.startswith("digits"):
+        X, sets, y = data_split(name, seed)[:3]
+        return X, as_candidates(sets), y
+    X, y = load_digits(return_X_y=True)
+    rows = np.random.default_rng(seed).permutation(len(y))[: len(y) // 2]
+    X, y = np.nan_to_num(zscore(X))[rows], y[rows]
+    kind = {"r": 1, "epsilon": 0.7} if name.endswith("coupled") else {"kind": "flip", "q": 0.3}
+    return X, make_candidates(y, **kind, classes=range(10), random_state=seed)[0], y
+
+
+def held_out_difference(X, sets):
+    """Largest held-out output of PL-CL outside of each set minus the largest one in it."""
+    candidates = HOST.support(sets)
+    regressor = ridge_regressor(PLCL(), X, candidates, None)
+    targets = candidates.prior()
+    for _ in range(HELD_OUT_ROUNDS - 1):
+        inside = gather_inside(regressor.held_out(targets), candidates)
+        targets = candidates.simplex.project(inside + candidates.preference())
+    outputs, mask = join_blocks(regressor.held_out(targets), sets.shape), sets.to_mask()
+    outside = np.where(mask, -np.inf, outputs).max(axis=1)
+    return np.where(mask.all(axis=1), -1, outside - np.where(mask, outputs, -np.inf).max(axis=1))
+
+
+def measure(model, X, sets, y, difference):
+    """Flags, right flags, and the share of wrong labels among the first rows of three orders."""
+    learned = HOST.support(sets).gather(model.fit(X, sets).label_distributions_)
+    choices = choose_candidates(sets, learned)
+    doubt = find_doubtful(X, sets, estimator=model)
+    wrong, by_margin = choices.labels != y, choices.order
+    doubtful = np.argsort(-difference, kind="stable")[: np.count_nonzero(difference > 0)]
+    by_turns = np.column_stack([doubtful, by_margin[: len(doubtful)]]).ravel()
+    places = np.concatenate([by_turns, by_margin])
+    earlier = places[np.sort(np.unique(places, return_index=True)[1])]
+    flagged = doubt.doubtful
+    orders = {"earlier": earlier, "margin": by_margin, "new": review_order(choices, doubt)}
     return {
-        "auc": roc_auc_score(absent, doubt.score),
-        "named": np.mean(doubt.suggestion[absent] == y[absent]),
-        "without_truth": absent.mean(),
-        "ratio": search / fit,
+        "flags": (flagged.sum(), (flagged & ~sets.covers(y)).sum(), len(y)),
+        "earlier flags": ((difference > 0).sum(), (~sets.covers(y))[difference > 0].sum()),
+        **{
+            key: [wrong[order[: round(share * len(y))]].mean() for share in SHARES]
+            for key, order in orders.items()
+        },
     }
 
 
-def sentences(n_rows=2500, n_dimensions=200):
-    """Sentences in few dimensions, the union of the answers, and the true labels."""
-    import pandas as pd
-    from sklearn.decomposition import TruncatedSVD
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
-    from ambilearn import as_candidates
-
-    folder = data_folder() / "crowd"
-    table = pd.read_csv(folder / "sentiment-train.csv").head(n_rows)
-    answers = pd.read_csv(folder / "sentiment-answers.csv")
-    answered = answers.groupby("item")["label"].agg(set)
-    table = table[table["item"].isin(answered.index)]
-    X = TfidfVectorizer(sublinear_tf=True, min_df=2).fit_transform(table["text"])
-    X = TruncatedSVD(n_dimensions, random_state=0).fit_transform(X)
-    return X, as_candidates(answered[table["item"]].to_list()), table["truth"].to_numpy()
+def summarize(name, method, eta, parts):
+    """Print means, and the paired interval."""
+    flags, right, n = np.sum([part["flags"] for part in parts], axis=0).tolist()
+    before, before_right = np.sum([part["earlier flags"] for part in parts], axis=0).tolist()
+    values = {key: np.array([part[key] for part in parts]) for key in ("earlier", "margin", "new")}
+    line = {}
+    for i, share in enumerate(SHARES):
+        means = {key: float(table[:, i].mean()) for key, table in values.items()}
+        better = max(("earlier", "margin"), key=means.get)
+        gap = values["new"][:, i] - values[better][:, i]
+        half = float("nan")
+        if len(gap) > 1:
+            half = float(t.ppf(0.975, len(gap) - 1) * gap.std(ddof=1) / np.sqrt(len(gap)))
+        line[f"first {share:.0%}"] = [round(means[key], 3) for key in ("earlier", "margin", "new")]
+        line[f"gap {share:.0%}"] = [round(float(gap.mean()), 3), round(half, 3)]
+    print_result(
+        "doubt",
+        data=name,
+        method=method,
+        eta=eta,
+        halves=len(parts),
+        flagged=flags / n,
+        n_flags=flags,
+        right=right / max(flags, 1),
+        earlier_flagged=before / n,
+        earlier_right=before_right / max(before, 1),
+        **line,
+    )
 
 
 if __name__ == "__main__":

@@ -28,8 +28,8 @@ from sklearn.model_selection import cross_val_predict
 from sklearn.svm import SVC
 
 from ambilearn import LALO, PLAGGD, PLCL, PLCP, SURE, as_candidates, find_doubtful
+from ambilearn.confidence.tuned_ridge import choose_ridges
 from ambilearn.datasets import load_dataset
-from ambilearn.doubt.tuned_ridge import choose_ridges
 from ambilearn.metrics import excess_calibration_error
 
 TABLES = ("digits", "ecoli", "glass", "steel", "vehicle")

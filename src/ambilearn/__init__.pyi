@@ -17,11 +17,11 @@ from .candidates import ANYTHING as ANYTHING
 from .candidates import AllBut as AllBut
 from .candidates import CandidateSets as CandidateSets
 from .candidates import as_candidates as as_candidates
+from .confidence import find_doubtful as find_doubtful
 from .crowd import CrowdClassifier as CrowdClassifier
 from .crowd import Votes as Votes
 from .datasets.votes import votes_to_candidates as votes_to_candidates
 from .deep import DeepPLCL as DeepPLCL
-from .doubt import find_doubtful as find_doubtful
 from .methods.candidateclassifier import CandidateClassifier as CandidateClassifier
 from .methods.ipal import IPAL as IPAL
 from .methods.lalo import LALO as LALO

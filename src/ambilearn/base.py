@@ -188,6 +188,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     # --- what ensembles, searches, doubt and tables use of a method -----------------------------
 
     _is_ensemble = False  # whether it has members
+    _train_output_is_held_out = False  # whether no row contributes to its own train_output_
     _n_factors = 0  # number of factorizations of a kernel matrix in a fit
 
     def _ridge_method(self) -> Any:

@@ -1,6 +1,6 @@
 """Find the method inside an estimator: alone, at the end of a pipeline, or in a search.
 
-Ensembles, :mod:`ambilearn.doubt` and :mod:`ambilearn.crowd` accept any of these. An estimator
+Ensembles, :mod:`ambilearn.confidence` and :mod:`ambilearn.crowd` accept any of these. An estimator
 without a method learns from ordinary labels and weights of rows.
 """
 

@@ -21,7 +21,7 @@ def cleaned(tmp_path, monkeypatch):
     score = rng.random(400).round(6)
     truth = np.where(rng.random(400) < score, "anna", "bob")
     frame = pd.DataFrame({"x": range(400), "names": "anna|bob", "label": "anna", "score": score})
-    frame = frame.assign(confidence="", margin=0.5, review_rank=1, truth=truth)
+    frame = frame.assign(confidence="", review_rank=1, truth=truth)
     frame.to_csv("cleaned.csv", index=False)
     return frame
 

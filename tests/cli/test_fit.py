@@ -21,7 +21,7 @@ def test_fit_and_predict_with_every_method(run, people_csv, people, method):
     out, err = run.succeeds("predict", "m.model", "new.csv")
     assert f"new.csv: 60 rows labeled by {method}" in err
     labeled = pd.read_csv(io.StringIO(out), dtype={"id": str})
-    assert list(labeled) == [*people.columns[:-2], "label", "score", "confidence", "margin"]
+    assert list(labeled) == [*people.columns[:-2], "label", "score", "confidence"]
     assert labeled["id"].to_list() == people["id"].to_list()
     assert (labeled["label"] == people["truth"]).mean() > 0.9
 

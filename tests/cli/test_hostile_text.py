@@ -14,7 +14,7 @@ from ambilearn._utils.label_text import normalize_label
 from ambilearn.cli.main import main
 
 PLAIN = ["--features", "x", "--method", "plknn", "--set", "n_neighbors=1"]
-NEW = {"label", "score", "confidence", "margin", "doubt", "suggestion", "review_rank", "x", "names"}
+NEW = {"label", "score", "confidence", "doubt", "suggestion", "review_rank", "x", "names"}
 headings = texts.filter(lambda name: name not in NEW)
 # NumPy, which holds the labels, drops zeros at their ends.
 labels = texts.map(lambda text: normalize_label(text.replace("\0", ""))).filter(bool)
@@ -99,7 +99,7 @@ def test_formulas_are_escaped_on_request(model, tmp_path):
     write_json_lines(source, [{"=h": "=cmd|'/c calc'!A0", "n": "-1.5", "q": "'tis", "x": 1}])
     run("predict", model, source, "--out", out)
     assert out.read_text().startswith(
-        "=h,n,q,x,label,score,confidence,margin\n=cmd|'/c calc'!A0,-1.5,'tis,"
+        "=h,n,q,x,label,score,confidence\n=cmd|'/c calc'!A0,-1.5,'tis,"
     )
     run("predict", model, source, "--escape-formulas", "--out", out)
     assert out.read_text().startswith("'=h,n,q,x,label,")

@@ -81,22 +81,23 @@ def test_nothing_to_look_at(said):
     cleaned = clean_table(table, "plknn", {"n_neighbors": 1}, fast=True)
     assert said(describe_cleaned, cleaned) == nothing
     cleaned = clean_table(table, "plknn", {"n_neighbors": 1})
-    assert said(describe_cleaned, cleaned) == nothing  # no row has a doubt above 0
+    flagged = "0 rows in which probably no candidate is correct (doubt above 0.5)\n"
+    assert said(describe_cleaned, cleaned) == nothing + flagged
 
 
 def test_a_doubtful_row_is_shown_with_its_suggestion(said, people):
-    row = people["names"].eq(people["truth"]).idxmax()
-    people.loc[row, "names"] = "anna" if people["truth"][row] != "anna" else "bob"
+    rows = np.flatnonzero(people["names"].eq(people["truth"]))[:4]
+    other = {"anna": "bob", "bob": "cleo", "cleo": "anna"}
+    people.loc[rows, "names"] = people["truth"][rows].map(other)
     table = read_candidate_table(people, candidates="names", exclude=["truth"])
     cleaned = clean_table(table)
     text = said(describe_cleaned, cleaned)
-    assert (
-        "\n1 row where another label scores higher than every candidate (doubt above 0). Check it; "
-        "this is not the number of wrong rows\n" in text
-    )
+    n, row = cleaned.doubt.doubtful.sum(), cleaned.doubt.order[0]
+    assert " in which probably no candidate is correct (doubt above 0.5)\n" in text
+    assert f"\n{n} row" in text
     shown = [line.split() for line in text.partition("the first row is 0):\n")[2].splitlines()[1:]]
     [line] = [line for line in shown if line[0] == str(row)]
-    assert line[1:4] == ["1.000", f"{cleaned.doubt.score[row]:+.3f}", people["truth"][row]]
+    assert line[1:3] == [f"{cleaned.doubt.score[row]:.2f}", cleaned.doubt.suggestion[row]]
 
 
 def test_rows_that_a_person_settled_are_not_shown(said, people):
@@ -113,7 +114,7 @@ def test_rows_that_a_person_settled_are_not_counted_as_doubtful(said, people):
     people.loc[row, "names"] = wrong
     corrections = io.StringIO(f"row,candidates,label\n{row},{wrong},{wrong}\n")
     table = read_candidate_table(people, candidates="names", exclude=["truth"], checked=corrections)
-    assert "another label scores higher" not in said(describe_cleaned, clean_table(table))
+    assert "0 rows in which probably no" in said(describe_cleaned, clean_table(table))
 
 
 def test_long_labels_and_many_candidates_are_cut(said):
@@ -147,7 +148,7 @@ def test_answers_are_no_candidates_where_annotators_were_judged(said):
     assert several > left
     assert f"\n{several} rows with several different answers\n{left} row" in text
     assert " with several possible labels, among them" in text
-    assert "1 row where another label scores higher than every answer" in text
+    assert " in which probably no answer is correct" in text
     assert " label  labels and their scores\n" in text
     assert "candidate" not in text
 

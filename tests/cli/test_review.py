@@ -11,11 +11,8 @@ from annotators import make_crowd, write_crowd
 from click.testing import CliRunner
 from PIL import Image
 
-from ambilearn.backend import HOST
 from ambilearn.cli.main import main
-from ambilearn.review.from_table import review_from_table
-from ambilearn.tables import clean_table, fit_table, read_candidate_table
-from ambilearn.tables.clean import judge_candidates
+from ambilearn.tables import clean_table, read_candidate_table
 
 TOWNS = ["Rome", "Oslo"]
 QUICK = ["--candidates", "names", "--method", "plknn"]  # where the method does not matter
@@ -238,18 +235,6 @@ def test_codes_for_no_answer_are_named_as_for_clean(tmp_path):
     assert "--no-answer -1 --method plknn --checked" in output
 
 
-@pytest.mark.parametrize("method", ["plstacking", "plcl"])
-def test_the_order_is_that_of_thorough_doubt(table, tmp_path, method):
-    out = tmp_path / "review.html"
-    run(table, "--candidates", "names", "--method", method, "--out", out)
-    read = read_candidate_table(table, candidates="names", exclude=["photo"])
-    model = fit_table(read, method)
-    confidences = HOST.support(read.candidates).gather(model.method.label_distributions_)
-    doubt = judge_candidates(model, read, thorough=True)
-    wanted = review_from_table(read, confidences, doubt=doubt).rows
-    assert [row[8] for row in data_in(out)["rows"]] == [row.rank for row in wanted]
-
-
 def test_a_table_of_three_rows_has_a_page(tmp_path):
     path = tmp_path / "three.csv"
     path.write_text("x,names\n1,anna|bob\n2,anna\n8,bob\n")
@@ -285,7 +270,7 @@ def test_annotators_are_judged_as_by_clean(votes, tmp_path):
     by_clean = invoke_clean(votes, *VOTES, "--out", cleaned)
     [right] = re.findall(r".*rows with a known label are right", output)
     assert right in by_clean
-    [ahead] = re.findall(r".* another label scores higher than every answer", output)
+    [ahead] = re.findall(r".* in which probably no answer is correct", output)
     assert ahead in by_clean
     data, wanted = data_in(page), pd.read_csv(cleaned)
     first = [(data["classes"][row[2][0]], row[3][0]) for row in data["rows"]]
@@ -298,15 +283,14 @@ def test_annotators_are_judged_as_by_clean(votes, tmp_path):
 
 
 def test_a_suggestion_that_the_judging_found_is_one_of_the_labels(tmp_path):
-    """Row 9 has one answer, a wrong one: the suggestion is the label that the judging found."""
+    """Row 9 has one answer, a wrong one: the label that the judging found can be chosen."""
     truth = "ab" * 10
     rows = [f"{i % 2 * 5 + i / 20},{t},{t},{'ab'[i % 3 == 0]}" for i, t in enumerate(truth)]
     rows[9] = "5.45,,,a"
     path, page = tmp_path / "votes.csv", tmp_path / "review.html"
     path.write_text("\n".join(["x,A,B,C", *rows]) + "\n")
     options = ["--candidates", "[ABC]", "--method", "plknn", "--set", "n_neighbors=3"]
-    output = run(path, *options, "--out", page)
-    assert "1 row where another label scores higher than every answer" in output
+    run(path, *options, "--out", page)
     data = data_in(page)
     assert {data["classes"][j] for j in data["rows"][9][2]} == {"a", "b"}
     assert {row[6] for row in data["rows"]} == {None}
@@ -374,11 +358,11 @@ def test_the_review_page_shows_given_labels_and_suggestions(wrong_labels, tmp_pa
     page = data_in(tmp_path / "page.html")
     names, cleaned = page["classes"], pd.read_csv("cleaned.csv", keep_default_na=False)
     for row, cells in zip(page["rows"], cleaned.itertuples(), strict=True):
-        suggestion, rank, given, margin = row[6], *row[8:]
+        suggestion, rank, given, _ = row[6], *row[8:]
         assert names[row[2][0]] == cells.label
         assert names[given] == cells.said
         assert ("" if suggestion is None else names[suggestion]) == cells.suggestion
-        assert (rank, margin) == (cells.review_rank, pytest.approx(cells.margin, abs=2e-6))
+        assert rank == cells.review_rank
     # A label that was kept although another is more likely.
     assert any(row[3][0] < row[3][1] for row in page["rows"] if len(row[3]) > 1)
 

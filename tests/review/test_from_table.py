@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from sentences import make_sentences
 
+from ambilearn.confidence import Doubt
 from ambilearn.datasets import InvalidFileError
-from ambilearn.doubt import Doubt
 from ambilearn.review.from_table import (
     drop_feature,
     format_cell,
@@ -164,12 +164,11 @@ def test_title_of_standard_input_and_of_a_file(tmp_path):
     assert review_from_table(table, confidences(table)).title == "people.csv"
 
 
-def test_doubt_suggests_where_it_is_above_zero_and_orders_the_rows():
+def test_doubt_suggests_where_it_is_above_one_half_and_orders_the_rows():
     table = people()
-    doubt = Doubt(np.array([-0.4, 0.3, 0.1]), np.array(["cleo", "anna", "bob"]))
+    doubt = Doubt(np.array([0.0, 0.9, 0.6]), np.array(["cleo", "anna", "bob"]))
     review = review_from_table(table, confidences(table), doubt=doubt)
     assert [row.suggestion for row in review.rows] == [None, "anna", "bob"]
-    # The most doubtful row, the closest call, and what is left; see review_order.
     assert [row.rank for row in review.rows] == [3, 1, 2]
     plain = review_from_table(table, confidences(table))
     assert [(row.suggestion, row.rank) for row in plain.rows] == [(None, 0)] * 3
@@ -177,6 +176,6 @@ def test_doubt_suggests_where_it_is_above_zero_and_orders_the_rows():
 
 def test_a_settled_row_has_no_suggestion_and_comes_last():
     table = people("row,candidates,label\n1,bob,dora\n")
-    doubt = Doubt(np.array([-0.4, 0.9, 0.1]), np.array(["cleo", "anna", "bob"]))
+    doubt = Doubt(np.array([0.0, 0.9, 0.1]), np.array(["cleo", "anna", "bob"]))
     row = review_from_table(table, confidences(table), doubt=doubt).rows[1]
     assert (row.suggestion, row.decision, row.rank) == (None, "dora", 3)

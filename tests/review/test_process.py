@@ -166,7 +166,9 @@ def test_enough_answers_start_a_fit(work, monkeypatch):
     wait(state, lambda now: now.n_actions == 2 and now.n_unlearned == 0 and not now.is_fitting)
     assert state._session.n_fits == 2
     order = state.view.order.tolist()
-    same = ReviewSession(make_people(), labels=dict.fromkeys(range(3), "anna"), random_share=0)
+    same = ReviewSession(make_people(), refit_after=3, random_share=0)
+    for row in range(3):
+        same.settle(row, "anna")
     assert order == [*same.next_rows(30), *order[-3:]]
 
 

@@ -6,7 +6,6 @@ from core_methods import CORE_METHODS
 from scipy import sparse
 
 from ambilearn.tables import clean_table, fit_table, load_model, save_model
-from ambilearn.tables.clean import judge_candidates
 from ambilearn.tables.devices import device_rows
 from ambilearn.tables.read import read_candidate_table
 
@@ -62,16 +61,6 @@ def test_cleans_on_the_device(table):
     for name in ("label", "suggestion"):
         assert there.frame[name].to_list() == here.frame[name].to_list()
     np.testing.assert_allclose(there.frame["doubt"], here.frame["doubt"], atol=2e-6)
-
-
-@pytest.mark.slow
-def test_thorough_doubt_is_the_same_on_the_device(table):
-    model = fit_table(table, "plstacking")
-    here, there = (
-        judge_candidates(model, table, device=device, thorough=True) for device in (None, "cpu")
-    )
-    assert there.suggestion.tolist() == here.suggestion.tolist()
-    np.testing.assert_allclose(there.score, here.score, atol=2e-6)
 
 
 def test_a_device_computes_exactly_whatever_the_number_of_rows(table, monkeypatch):

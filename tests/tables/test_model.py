@@ -31,15 +31,13 @@ def test_every_method_learns_the_people(table, people, method):
 def test_new_columns_at_the_end_and_everything_else_passed_through(table, people):
     new = people.head(5).drop(columns=["names", "truth"]).assign(extra=list("vwxyz"))
     labeled = fit_table(table, "plknn").predict(new)
-    assert list(labeled) == [*new.columns, "label", "score", "confidence", "margin"]
+    assert list(labeled) == [*new.columns, "label", "score", "confidence"]
     pd.testing.assert_frame_equal(labeled[list(new.columns)], new)
     assert labeled["score"].between(1 / 3, 1).all()
-    assert labeled["margin"].between(0, 1).all()
-    assert list(fit_table(table, "plknn").predict(new, prefix="my "))[-4:] == [
+    assert list(fit_table(table, "plknn").predict(new, prefix="my "))[-3:] == [
         "my label",
         "my score",
         "my confidence",
-        "my margin",
     ]
 
 
@@ -84,8 +82,8 @@ def test_a_table_that_does_not_fit_says_which_column(table, people):
     wrong = people.assign(height=["tall", *people["height"][1:]])
     with pytest.raises(InvalidFileError, match=r"new.csv, column 'height', row 0: 'tall' is not a"):
         fitted.predict(wrong, "new.csv")
-    with pytest.raises(InvalidFileError, match=r"new.csv has a column 'margin' already"):
-        fitted.predict(people.assign(margin="1"), "new.csv")
+    with pytest.raises(InvalidFileError, match=r"new.csv has a column 'score' already"):
+        fitted.predict(people.assign(score="1"), "new.csv")
 
 
 def test_the_seed_decides(table):

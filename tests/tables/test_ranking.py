@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ambilearn.candidates import as_candidates
-from ambilearn.doubt import Doubt
+from ambilearn.confidence import Doubt
 from ambilearn.tables.ranking import Choices, choose_candidates, choose_labels, review_order
 
 SETS = as_candidates([{"a", "b"}, {"b"}, {"a", "b", "c"}, {"c"}])
@@ -75,24 +75,12 @@ def test_one_label_has_no_second():
     assert (choices.labels.tolist(), choices.margins.tolist()) == ([7, 7], [1, 1])
 
 
-def test_doubt_and_margin_take_turns_while_there_is_doubt():
-    margins = np.array([0.3, 0.1, 1.0, 1.0, 0.2, 1.0])
-    scores = np.array([-0.1, 0.2, 0.5, 0.3, -0.9, -0.2])
-    choices = Choices(np.zeros(6), *np.ones((2, 6)), margins)
-    doubt = Doubt(scores, np.zeros(6))
-    # By doubt 2, 3, 1; by margin 1, 4, 0, then the rest.
-    assert review_order(choices, doubt).tolist() == [2, 1, 3, 4, 0, 5]
-    assert review_order(choices, doubt, settled={2, 4}).tolist() == [1, 3, 0, 5, 2, 4]
+def test_the_order_is_by_the_probability_of_a_wrong_label():
+    scores = np.array([0.9, 0.6, 1.0, 1.0, 0.9])
+    margins = np.array([0.8, 0.2, 1.0, 1.0, 0.7])
+    choices = Choices(np.array(["a"] * 5), scores, scores, margins)
+    doubt = Doubt(np.array([0.0, 0.1, 0.7, 0.2, 0.0]), np.array(["b"] * 5))
+    # .1, .46, .7, .2 and .1: the smaller margin of equals comes first.
+    assert review_order(choices, doubt).tolist() == [2, 1, 3, 4, 0]
+    assert review_order(choices, doubt, settled={2, 4}).tolist() == [1, 3, 0, 2, 4]
     assert review_order(choices).tolist() == choices.order.tolist()
-
-
-@given(st.lists(st.tuples(st.sampled_from([0, 0.5, 1]), st.sampled_from([-1, 0, 1, 2]))))
-def test_every_row_comes_once_and_the_first_of_both_orders_come_first(rows):
-    margins, scores = np.array(rows, dtype=float).reshape(-1, 2).T
-    choices = Choices(np.zeros(len(rows)), *np.ones((2, len(rows))), margins)
-    doubt = Doubt(scores, np.zeros(len(rows)))
-    order = review_order(choices, doubt).tolist()
-    assert sorted(order) == list(range(len(rows)))
-    doubtful = [row for row in doubt.order.tolist() if scores[row] > 0]
-    for k in range(len(doubtful) + 1):
-        assert {*doubtful[:k], *choices.order[:k].tolist()} <= set(order[: 2 * k])

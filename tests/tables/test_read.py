@@ -181,11 +181,11 @@ def test_candidates_are_not_the_known_labels():
 @pytest.mark.parametrize("more", [[], ["doubt", "suggestion", "review_rank"]])
 def test_columns_of_an_earlier_result_are_no_features(prefix, more):
     frame = pd.DataFrame({"x": range(1, 9), "names": ["p", "q"] * 4, "my_score": range(8)})
-    for name in ["label", "score", "confidence", "margin", *more]:
+    for name in ["label", "score", "confidence", *more]:
         frame[f"{prefix}{name}"] = [0.5, 0.25] * 4
     table = read_candidate_table(frame[frame.columns[::-1]], candidates="names")
     assert {column.name for column in table.features.columns} <= {"x", "my_score"}
-    assert table.features.left_out[f"{prefix}margin"] == "was written by ambilearn"
+    assert table.features.left_out[f"{prefix}score"] == "was written by ambilearn"
 
 
 def test_categorical_columns_are_among_the_named_features():

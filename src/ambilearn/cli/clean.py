@@ -41,15 +41,14 @@ def clean(table: str, out: Path, prefix: str, model_out: Path | None, **options:
     rows to check first. All other cells stay unchanged.
 
     The new columns are label, its score from 0 to 1, its confidence (the probability that it is
-    correct; empty if scores cannot be calibrated), its margin over the score of the second-best
-    candidate, doubt (above 0 if another label scores higher than all candidates), that other label
-    as suggestion if doubt is above 0, and review_rank, which is 1 for the row to check first. Excel
-    files can be read, not written.
+    correct; empty if scores cannot be calibrated), doubt (the probability that no candidate is
+    correct), the most likely other label as suggestion if doubt is above 0.5, and review_rank,
+    which is 1 for the row to check first: that whose label is most probably wrong. Excel files can
+    be read, not written.
 
     With --given-label, each row has one label, and some are wrong: label is the corrected label,
-    score and confidence are the probability that it is correct, doubt (above 0 if the other labels
-    together are more likely) is in the given label, and suggestion is the most likely other label
-    of changed and doubtful rows.
+    score and confidence are the probability that it is correct, doubt is the probability that the
+    given label is wrong, and suggestion is the most likely other label if doubt is above 0.5.
 
     If several annotators answered, in one column each or in long form (one answer per row), the
     reliability of each annotator is estimated, too.

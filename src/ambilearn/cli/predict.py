@@ -44,9 +44,9 @@ def predict(
 ) -> None:
     """Label the rows of a table with a model saved by `fit`.
 
-    Writes TABLE (CSV, Excel, Parquet or JSON; - is standard input) with four new columns:
-    label, its score from 0 to 1, its confidence (the probability that it is correct; empty if the
-    model is not calibrated), and its margin over the score of the second-best label.
+    Writes TABLE (CSV, Excel, Parquet or JSON; - is standard input) with three new columns:
+    label, its score from 0 to 1, and its confidence (the probability that it is correct; empty if
+    the model is not calibrated).
 
     TABLE must have the feature columns of the model; other columns are kept. For an image model,
     these are names of files in the folder of TABLE or its subfolders.

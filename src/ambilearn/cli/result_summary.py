@@ -10,7 +10,7 @@ from ambilearn.cli.console import Console, printable
 
 if TYPE_CHECKING:
     from ambilearn.confidence.calibration import Calibration
-    from ambilearn.doubt import Doubt
+    from ambilearn.confidence.doubt import Doubt
     from ambilearn.tables.clean import CleanedTable
     from ambilearn.tables.given_labels import CorrectedTable
     from ambilearn.tables.model import TableModel
@@ -114,7 +114,6 @@ def describe_cleaned(console: Console, cleaned: "CleanedTable") -> None:
         return
     shown = Table(box=None, pad_edge=False)
     shown.add_column("row", justify="right", no_wrap=True)
-    shown.add_column("margin", justify="right", no_wrap=True)
     if cleaned.doubt is not None:
         shown.add_column("doubt", justify="right", no_wrap=True)
         shown.add_column("suggestion", no_wrap=True)
@@ -124,10 +123,10 @@ def describe_cleaned(console: Console, cleaned: "CleanedTable") -> None:
         pairs = cleaned.candidates(row)
         listing = ", ".join(f"{_short(label)} {score:.2f}" for label, score in pairs[:4])
         rest = f", and {len(pairs) - 4} more" if len(pairs) > 4 else ""
-        cells: list[Any] = [row, f"{cleaned.choices.margins[row]:.3f}"]
+        cells: list[Any] = [row]
         if cleaned.doubt is not None:
-            score, suggestion = cleaned.doubt.score[row], cleaned.doubt.suggestion[row]
-            cells += [f"{score:+.3f}", _short(suggestion) if score > 0 else ""]
+            suggestion = cleaned.doubt.suggestion[row]
+            cells += [f"{cleaned.doubt.score[row]:.2f}", _short(suggestion or "")]
         cells += [_short(pairs[0][0]), listing + rest]
         shown.add_row(*(Text(str(cell)) for cell in cells))
     console.say("\nCheck these rows first (the first row is 0):")
@@ -168,9 +167,9 @@ def describe_corrected(console: Console, corrected: "CorrectedTable") -> None:
     for row in first[:_MAX_SHOWN_ROWS]:
         cells = (
             row,
-            f"{doubt.score[row]:+.3f}",
+            f"{doubt.score[row]:.2f}",
             f"{doubt.confidence[row]:.2f}",
-            *map(_short, (corrected.given[row], doubt.label[row], doubt.suggestion[row])),
+            *map(_short, (corrected.given[row], doubt.label[row], doubt.suggestion[row] or "")),
         )
         shown.add_row(*(Text(str(cell)) for cell in cells))
     console.say("\nCheck these rows first (the first row is 0):")
@@ -178,13 +177,12 @@ def describe_corrected(console: Console, corrected: "CorrectedTable") -> None:
 
 
 def describe_doubt(console: Console, table: "CandidateTable", doubt: "Doubt | None") -> None:
-    """Number of rows for which a label outside the candidates, or answers, has the best output."""
-    ahead = 0 if doubt is None else int((doubt.score > 0).sum())
-    if ahead:
+    """Number of rows in which probably no candidate, or no answer, is correct."""
+    if doubt is not None:
+        flagged = int(doubt.doubtful.sum())
         console.say(
-            f"{pluralize(ahead, 'row')} where another label scores higher than every "
-            f"{'candidate' if table.judgment is None else 'answer'} (doubt above 0). Check "
-            f"{'it' if ahead == 1 else 'them'}; this is not the number of wrong rows"
+            f"{pluralize(flagged, 'row')} in which probably no "
+            f"{'candidate' if table.judgment is None else 'answer'} is correct (doubt above 0.5)"
         )
 
 
@@ -192,7 +190,7 @@ def _is_open(cleaned: "CleanedTable", row: int) -> bool:
     """Whether there is anything to decide: several candidates, or perhaps none that is right."""
     if row in cleaned.table.corrections.labels:
         return False
-    doubtful = cleaned.doubt is not None and bool(cleaned.doubt.score[row] > 0)
+    doubtful = cleaned.doubt is not None and bool(cleaned.doubt.doubtful[row])
     return doubtful or bool(cleaned.choices.margins[row] < 1)
 
 

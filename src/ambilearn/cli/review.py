@@ -245,10 +245,8 @@ def _learn(console: Console, request: Request, table: Any) -> dict[str, Any]:
     scores = table.score_candidates(model.method)
     describe_accuracy(console, table, choose_candidates(table.candidates, scores).labels)
     found = None
-    if not plan.fast:  # thorough: a reviewer's time is worth more than computing time
-        found = judge_candidates(
-            model, table, plan.random_state, console.stage, plan.device, thorough=True
-        )
+    if not plan.fast:
+        found = judge_candidates(model, table, plan.random_state, console.stage, plan.device)
     describe_doubt(console, table, found)
     return {
         "table": table,

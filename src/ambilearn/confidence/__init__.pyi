@@ -4,6 +4,9 @@ from .classifier import AuditedClassifier as AuditedClassifier
 from .compare import LabelComparison as LabelComparison
 from .compare import compare_labels as compare_labels
 from .diagram import ReliabilityDisplay as ReliabilityDisplay
+from .doubt import Doubt as Doubt
+from .doubt import LabelDoubt as LabelDoubt
+from .find_doubtful import find_doubtful as find_doubtful
 from .sampling import AuditSample as AuditSample
 from .sampling import draw_audit as draw_audit
 from .sets import calibrate_candidates as calibrate_candidates

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from ambilearn._utils.missing import is_missing
 from ambilearn._utils.text import readable_file_name
 from ambilearn.backend import HOST
+from ambilearn.confidence.doubt import Doubt
 from ambilearn.crowd.votes import Votes
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.frames import check_columns
 from ambilearn.datasets.votes import parse_labels
-from ambilearn.doubt import Doubt
 from ambilearn.review.images import Images, ServedImages, Shown
 from ambilearn.review.record import Review, ReviewRow
 from ambilearn.tables.columns import LISTS, TELLS_NOTHING

@@ -1,6 +1,7 @@
 """Fit a method to candidate sets in which a person has settled some rows."""
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -12,11 +13,10 @@ from ambilearn.backend import HOST
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.base import PartialLabelClassifier
 from ambilearn.candidates import CandidateSets, as_candidates
-from ambilearn.doubt import Doubt
-from ambilearn.doubt.find import doubt_of_method
+from ambilearn.confidence.doubt import AnswerDoubt, Doubt
+from ambilearn.confidence.find_doubtful import doubt_of_method
 from ambilearn.learners import find_ridge_method, set_learner, without_preprocessing
 from ambilearn.methods.plcl import PLCL
-from ambilearn.tables.clean import without_settled
 from ambilearn.tables.corrections import Corrections, apply_corrections
 from ambilearn.tables.devices import with_own_device
 from ambilearn.tables.judging import judge_table
@@ -27,7 +27,7 @@ from ambilearn.tables.read import CandidateTable
 
 Labels = Mapping[int, Any]
 Judge = Callable[[Labels], NDArray[np.float64]]
-_FOLDS = 5
+_HALVES = 2
 _MAX_EXACT_ROWS, _LANDMARKS = 5000, 500  # of PL-CL in the place of a method without a closed form
 
 
@@ -72,7 +72,7 @@ class Learner:
     doubt : bool, default=True
         Whether to look for rows whose true label is not a candidate.
     thorough : bool, default=True
-        Compute the doubt of an ensemble, and of methods without a closed form, by five fits.
+        Compute the doubt of an ensemble, and of methods without a closed form, by fits to halves.
     random_state : int, default=0
         Seed of these folds.
     """
@@ -146,14 +146,18 @@ class Learner:
         if not self.doubt or len(labels) == self.n_rows:
             yield Learned(sets, confidences, None, labels, judged)
             return
+        if judged is not None:
+            answers = AnswerDoubt.of_posterior(judged, self.shown.classes, given)
+            yield Learned(sets, confidences, answers.settled(labels), labels, judged)
+            return
         in_closed_form = ridge_method is not None
         quick = self.estimator if in_closed_form else self._substitute()
         doubt = self._doubt(given, labels, quick) if self._has_numbers else None
-        learned = Learned(sets, confidences, doubt, labels, judged)
+        learned = Learned(sets, confidences, doubt, labels)
         yield learned
         learner: Any = set_learner(self.estimator)
         if self.thorough and (not in_closed_form or learner._is_ensemble):
-            yield learned._replace(doubt=self._doubt(given, labels, self.estimator, _FOLDS))
+            yield learned._replace(doubt=self._doubt(given, labels, self.estimator, _HALVES))
 
     def _fit(self, sets: CandidateSets) -> NDArray[np.float64]:
         """Confidences of all labels by the method."""
@@ -175,7 +179,9 @@ class Learner:
         rows = self._rows if n_folds is None else None
         support = HOST.support(sets)
         found = doubt_of_method(self.X, support, estimator, n_folds, self.random_state, rows=rows)
-        return without_settled(found, labels)
+        if estimator is not self.estimator:  # the outputs are not those of the method
+            found = replace(found, within=None)
+        return found.settled(labels)
 
     @property
     def has_update(self) -> bool:

@@ -104,7 +104,7 @@ class ReviewSession:
         Number of answers after which the method is fitted again; by default one for every fifty
         rows, and at least five.
     thorough : bool, default=True
-        Compute the doubt of an ensemble by five further fits, as ``ambilearn review`` does.
+        Compute the doubt of an ensemble by fits to halves of the rows.
     random_state : int, default=0
         Seed of the random rows and of the folds.
     steps : iterable of Step, default=()
@@ -340,8 +340,7 @@ class ReviewSession:
         doubt = self.results_.doubt
         if doubt is None:
             return np.full(self.n_rows, None)
-        suggestion = doubt.suggestion.astype(object)
-        suggestion[~doubt.doubtful] = None
+        suggestion: NDArray[Any] = doubt.suggestion
         return suggestion
 
     @property

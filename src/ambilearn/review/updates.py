@@ -10,7 +10,7 @@ from scipy import sparse
 
 from ambilearn.backend import HOST
 from ambilearn.candidates.sets import pair_rows
-from ambilearn.doubt import Doubt
+from ambilearn.confidence.doubt import Doubt
 from ambilearn.review.learner import Labels, Learned, Learner
 from ambilearn.tables.ranking import Choices, choose_candidates, review_order
 
@@ -162,11 +162,10 @@ class Updater:
     ) -> Doubt | None:
         if doubt is None:
             return None
-        suggested = [self._place.get(label, -1) for label in doubt.suggestion.tolist()]
+        suggested = [self._place.get(label, -1) for label in doubt.other.tolist()]
         columns = np.array(suggested, dtype=np.intp)
         outside = change[np.arange(len(columns)), np.maximum(columns, 0)]
-        score = np.where(columns >= 0, doubt.score + outside - inside, doubt.score)
-        return Doubt(score, doubt.suggestion)
+        return doubt.shifted(np.where(columns >= 0, outside - inside, 0.0))
 
 
 class _Change:

@@ -1,8 +1,8 @@
 """One label for each row of a table with candidates, and the rows to look at first."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from ambilearn._utils.text import html_table
 from ambilearn._utils.warnings import InterruptedWarning, warn_user
-from ambilearn.doubt import Doubt, find_doubtful
+from ambilearn.confidence.doubt import AnswerDoubt, Doubt
+from ambilearn.confidence.find_doubtful import find_doubtful
 from ambilearn.tables.devices import device_rows, with_own_device
 from ambilearn.tables.model import TableModel, choice_columns, fit_table
 from ambilearn.tables.ranking import Choices, choose_candidates, review_order
@@ -20,7 +21,7 @@ from ambilearn.tables.writing import append_columns
 if TYPE_CHECKING:
     import pandas as pd
 
-NEW_COLUMNS = ("label", "score", "confidence", "margin", "doubt", "suggestion", "review_rank")
+NEW_COLUMNS = ("label", "score", "confidence", "doubt", "suggestion", "review_rank")
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,12 +42,11 @@ class CleanedTable:
         Rows in the order of :func:`~ambilearn.tables.ranking.review_order`: the first is the row to
         look at first.
     frame : DataFrame
-        The table with seven columns at its end: ``label``, its ``score``, its ``confidence`` (the
-        calibrated probability that it is correct; empty if scores are not calibrated), the
-        ``margin`` of its score over that of the second-best candidate, ``doubt`` that any candidate
-        is correct (above zero another label scores higher than all of them), that label as
-        ``suggestion`` where ``doubt`` is above zero, and ``review_rank``, 1 for the row to look at
-        first.
+        The table with six columns at its end: ``label``, its ``score``, its ``confidence`` (the
+        calibrated probability that it is correct; empty if scores are not calibrated), ``doubt``
+        (the probability that no candidate is correct), the most likely other label as
+        ``suggestion`` where ``doubt`` is above one half, and ``review_rank``, 1 for the row to look
+        at first: that with the largest probability of a wrong label.
     model : TableModel
         The fitted model; it labels further tables.
     doubt : Doubt or None
@@ -104,9 +104,9 @@ def clean_table(
         Labels and scores only: scores are not calibrated, and there are no columns ``doubt`` and
         ``suggestion``. By default, rows are looked for whose true label is probably not a
         candidate; see :func:`ambilearn.find_doubtful`. PL-CL, PL-AGGD, LALO, SURE, PLCP, PL-KNN,
-        stacks and votes need less than the time of a fit for it; IPAL, PLDA and DeepPLCL take five
-        more fits. Ctrl-C ends these fits, and those for the confidence: their columns stay empty,
-        with a warning.
+        stacks and votes need less than the time of a fit for it; other methods are fitted to each
+        half of the rows. Ctrl-C ends these fits, and those for the confidence: their columns stay
+        empty, with a warning.
     prefix : str, default=""
         Prefix of the names of the new columns.
 
@@ -140,8 +140,10 @@ def clean_table(
     table = table.with_min_votes(model.min_votes)  # as the model was fitted
     scores = table.score_candidates(model.method)
     confidences = model.calibration.cleaned
-    choices = choose_candidates(table.candidates, scores, confidences, table.judged)
     found = judge_candidates(model, table, random_state, progress, device) if not fast else None
+    choices = choose_candidates(table.candidates, scores, confidences, table.judged)
+    if found is not None and table.judged is None:
+        choices = choices._replace(confidences=(1 - found.score) * choices.confidences)
     order = review_order(choices, found, table.corrections.labels)
     frame = append_results(table, choices, order, found, prefix, with_doubt=not fast)
     return CleanedTable(table, choices, scores, order, frame, model, found)
@@ -158,16 +160,12 @@ def judge_candidates(
     random_state: int = 0,
     progress: Callable[[str], None] = lambda text: None,
     device: str | None = None,
-    *,
-    thorough: bool = False,
 ) -> Doubt | None:
     """Held-out doubt in the candidates of the table that a model was fitted to.
 
-    If annotators were judged, it is doubt in their answers. Rows whose label a person chose have
-    the score -1 and no suggestion. With ``thorough``, the held-out outputs of a stack or a vote
-    itself are used, which takes five fits and finds more of the rows, instead of those of a member
-    that has them in closed form. For a table of two rows, which are too few, and after Ctrl-C, the
-    result is None, with a warning.
+    If annotators were judged, it is doubt in their answers, by the probabilities of that. Rows
+    whose label a person chose have the score 0. For a table of two rows, which are too few, and
+    after Ctrl-C, the result is None, with a warning.
     """
     if len(table.frame) < 3:
         warn_user(
@@ -176,9 +174,8 @@ def judge_candidates(
         )
         return None
     if not model.was_interrupted:
-        n_folds = 5 if thorough and model.method._is_ensemble else None
         with suppress(KeyboardInterrupt):  # the fit is complete
-            return _find_doubt(model, table, random_state, progress, device, n_folds)
+            return _find_doubt(model, table, random_state, progress, device)
     warn_user(
         f"{table.name}: the computation was interrupted: doubt and suggestion stay empty.",
         InterruptedWarning,
@@ -192,22 +189,22 @@ def _find_doubt(
     random_state: int,
     progress: Callable[[str], None],
     device: str | None,
-    n_folds: int | None,
 ) -> Doubt:
+    settled = table.corrections.labels
+    if table.judged is not None and table.votes is not None:
+        answers = AnswerDoubt.of_posterior(table.judged, table.votes.classes, table.given)
+        return answers.settled(settled)
     X = model.pipeline[:-1].transform(table.X)
-    # Judging annotators uses the features of every row, so its result is not held out: doubt is
-    # in the answers as they were given.
     method, device = with_own_device(model.method, device)
     with device_rows(X, device) as rows:
         found = find_doubtful(
             rows,
             table.given,
             estimator=method,
-            n_folds=n_folds,
             random_state=random_state,
             progress=progress,
         )
-    return without_settled(found, table.corrections.labels)
+    return found.settled(settled)
 
 
 def append_results(
@@ -234,19 +231,7 @@ def append_results(
 
 
 def _doubt_columns(doubt: Doubt | None) -> tuple[Any, Any]:
-    """Doubt to six digits, and the suggested label of the doubtful rows."""
+    """Doubt to six digits, and the suggested label where it is above one half."""
     if doubt is None:
         return np.nan, None
-    suggestion = doubt.suggestion.astype(object)
-    suggestion[~doubt.doubtful] = None
-    return doubt.score.round(6), suggestion
-
-
-def without_settled(doubt: Doubt, settled: Iterable[int]) -> Doubt:
-    """Doubt in which the rows that a person has settled have the lowest score and no suggestion."""
-    settled = list(settled)
-    if not settled:
-        return doubt
-    score, suggestion = doubt.score.copy(), doubt.suggestion.astype(object)
-    score[settled], suggestion[settled] = min(-1.0, float(score.min())), None
-    return replace(doubt, score=score, suggestion=suggestion)
+    return doubt.score.round(6), doubt.suggestion

@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from ambilearn._utils.text import pluralize
 from ambilearn.candidates import as_candidates
+from ambilearn.confidence.doubt import LabelDoubt
+from ambilearn.confidence.find_doubtful import find_doubtful
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.votes import parse_labels
-from ambilearn.doubt import LabelDoubt, find_doubtful
 from ambilearn.methods.sure import SURE
 from ambilearn.tables.clean import append_results, check_new_columns
 from ambilearn.tables.devices import device_rows
@@ -45,12 +46,12 @@ class CorrectedTable:
     order : ndarray of shape (n_rows,)
         Rows in the order of their review.
     frame : DataFrame
-        The table with seven columns at its end: the corrected ``label``, its ``score`` and its
+        The table with six columns at its end: the corrected ``label``, its ``score`` and its
         ``confidence`` (both are the probability that it is correct; 0 and empty if the features do
-        not predict the given labels better than chance, and no label is changed), the ``margin``
-        over the most likely other label, ``doubt`` in the given label, the most likely other label
-        as ``suggestion`` where ``doubt`` is above zero or the label was changed, and
-        ``review_rank``, 1 for the row to look at first.
+        not predict the given labels better than chance, and no label is changed), ``doubt`` (the
+        probability that the given label is wrong), the most likely other label as ``suggestion``
+        where ``doubt`` is above one half, and ``review_rank``, 1 for the row to look at first: that
+        with the smallest confidence.
     """
 
     table: CandidateTable
@@ -194,23 +195,16 @@ def _keep_settled(found: Any, table: CandidateTable) -> LabelDoubt:
     settled = list(table.corrections.labels)
     if not settled:
         return doubt
-    fields = {
-        name: getattr(doubt, name).copy() for name in ("score", "change", "confidence", "label")
-    }
-    fields["suggestion"] = doubt.suggestion.astype(object)
-    fields["probabilities"] = doubt.probabilities.copy()
-    labels = table.candidates.classes[table.candidates.labels[settled]]
-    certain = {"score": -1.0, "change": False, "confidence": 1.0, "suggestion": None}
-    for name, value in certain.items():
-        fields[name][settled] = value
-    fields["label"][settled] = labels
-    fields["probabilities"][settled] = labels[:, None] == doubt.classes
-    return replace(doubt, **fields)
+    label, probabilities = doubt.label.copy(), doubt.probabilities.copy()
+    label[settled] = table.candidates.classes[table.candidates.labels[settled]]
+    probabilities[settled] = label[settled, None] == doubt.classes
+    return replace(doubt.settled(settled), label=label, probabilities=probabilities)
 
 
 def _choose(doubt: LabelDoubt) -> Choices:
     """The corrected labels, with a negative margin where the kept label is less likely."""
     scores = np.nan_to_num(doubt.confidence)  # always filled
+    assert doubt.classes is not None
     top = choose_labels(doubt.classes, np.nan_to_num(doubt.probabilities))
     margins = np.where(top.labels == doubt.label, top.margins, scores - top.scores)
     return Choices(doubt.label, scores, doubt.confidence, margins)

@@ -211,12 +211,11 @@ class TableModel:
 
 
 def choice_columns(choices: Choices, prefix: str = "") -> dict[str, Any]:
-    """Columns of a table for labels, scores, confidences and margins, numbers to six digits."""
+    """Columns of a table for labels, scores and confidences, numbers to six digits."""
     return {
         f"{prefix}label": choices.labels,
         f"{prefix}score": choices.scores.round(6),
         f"{prefix}confidence": choices.confidences.round(6),
-        f"{prefix}margin": choices.margins.round(6),
     }
 
 

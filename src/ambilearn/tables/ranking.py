@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from ambilearn.candidates import CandidateSets
 from ambilearn.candidates.sets import pair_rows
-from ambilearn.doubt import Doubt
+from ambilearn.confidence.doubt import Doubt
 
 
 class Choices(NamedTuple):
@@ -76,27 +76,22 @@ def review_order(
 ) -> NDArray[np.intp]:
     """Rows in the order in which a person should look at them.
 
-    A label may be wrong for two reasons: another candidate is correct, which a small margin
-    indicates, or no candidate is correct, which doubt above zero indicates. The rows of both orders
-    alternate: the most doubtful row, the row with the smallest margin, the second of each, and so
-    on, each row once. After the last doubtful row the margin alone decides.
+    They are sorted by the probability that their label is wrong
+    (:meth:`ambilearn.confidence.Doubt.wrong`), because another candidate is correct or none is.
+    Ties, and all rows without ``doubt``, are in the order of their margin. Rows in ``settled``,
+    whose label a person has chosen already, are last.
 
-    Rows in ``settled``, whose label a person has chosen already, are last.
-
-    >>> import numpy as np
-    >>> from ambilearn.doubt import Doubt
-    >>> choices = Choices(np.array([*"abcd"]), *np.ones((2, 4)), np.array([0.1, 0.2, 1, 1]))
-    >>> doubt = Doubt(np.array([-0.5, -0.9, -0.3, 0.4]), np.array(["b", "c", "d", "a"]))
+    >>> from ambilearn.confidence import Doubt
+    >>> scores, margins = np.array([0.6, 0.8, 1, 1]), np.array([0.2, 0.6, 1, 1])
+    >>> choices = Choices(np.array([*"abcd"]), scores, scores, margins)
+    >>> doubt = Doubt(np.array([0.1, 0.0, 0.01, 0.9]), np.array(["b", "c", "d", "a"]))
     >>> review_order(choices, doubt).tolist()
     [3, 0, 1, 2]
     """
     order = choices.order
     if doubt is not None:
-        doubtful = doubt.order[: np.count_nonzero(doubt.score > 0)]
-        by_turns = np.column_stack([doubtful, order[: len(doubtful)]]).ravel()
-        places = np.concatenate([by_turns, order])
-        _, first = np.unique(places, return_index=True)
-        order = places[np.sort(first)]
+        wrong = doubt.wrong(choices.labels, choices.scores)
+        order = order[np.argsort(-wrong[order], kind="stable")]
     last = np.isin(order, np.fromiter(settled, dtype=np.intp))
     return np.concatenate([order[~last], order[last]])
 

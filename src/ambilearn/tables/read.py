@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from ambilearn.crowd.votes import Votes
 
-_ALWAYS_WRITTEN = ("label", "score", "confidence", "margin")  # by clean and predict
+_ALWAYS_WRITTEN = ("label", "score", "confidence")  # by clean and predict
 _WRITTEN = (*_ALWAYS_WRITTEN, "doubt", "suggestion", "review_rank")
 # Cohen's kappa from which a column of labels is taken for the truth, or for an earlier result.
 _SAME_LABELS = 0.6

@@ -1,6 +1,6 @@
 """The function that finds doubtful labels, for candidate sets and for ordinary labels."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 import numpy as np
@@ -11,11 +11,21 @@ from ambilearn._utils.structure import check_structure
 from ambilearn.backend import HOST, HostSupport
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.candidates import as_candidates
-from ambilearn.doubt.held_out import STAGE, outputs_by_fits, ridge_regressor
-from ambilearn.doubt.labels import has_ordinary_labels, judge_labels, read_probabilities
-from ambilearn.doubt.result import Doubt
-from ambilearn.doubt.sets import judge_sets, summarize
-from ambilearn.doubt.tuned_ridge import join_blocks, tuned_outputs
+from ambilearn.confidence.doubt import Doubt
+from ambilearn.confidence.held_out import (
+    STAGE,
+    has_held_out_outputs,
+    join_blocks,
+    outputs_by_fits,
+    ridge_regressor,
+)
+from ambilearn.confidence.missing_truth import gather_inside, judge_sets
+from ambilearn.confidence.tuned_ridge import tuned_outputs
+from ambilearn.confidence.wrong_labels import (
+    has_ordinary_labels,
+    judge_labels,
+    read_probabilities,
+)
 from ambilearn.kernel.ridge import OutputBlock
 from ambilearn.learners import HELD_OUT_ROUNDS, set_learner, without_preprocessing
 from ambilearn.methods.plcl import PLCL
@@ -37,9 +47,9 @@ def find_doubtful(
     r"""Find wrong labels, and rows whose true label is not a candidate.
 
     **Ordinary labels.** If each row has one label, the result is a
-    :class:`~ambilearn.doubt.LabelDoubt`: which labels to change, the corrected labels and their
-    probabilities. With *held-out* outputs :math:`h_i` of a classifier that was fitted to all rows
-    but row *i*, and the given labels :math:`k_i`,
+    :class:`~ambilearn.confidence.LabelDoubt`: which labels to change, the corrected labels and
+    their probabilities. With *held-out* outputs :math:`h_i` of a classifier that was fitted to all
+    rows but row *i*, and the given labels :math:`k_i`,
 
     .. math:: F_i = \operatorname{softmax}(b\,h_i), \qquad T_{ij} \propto F_{ij} N_{j k_i} ,
 
@@ -51,15 +61,26 @@ def find_doubtful(
     matrix *H* [1]_; no cross-validation is needed. Pass ``estimator`` for the outputs of another
     method, or ``pred_probs`` and ``labels`` for those of any model.
 
-    **Candidate sets.** The score of row *i* with candidates :math:`S_i` is
+    **Candidate sets.** The score of row *i* is the probability that none of its candidates
+    :math:`S_i` is correct. With *l* labels, :math:`s_i = |S_i|` and
+    :math:`F_i = (1 - \epsilon) \operatorname{softmax}(b\,h_i + c) + \epsilon / l`,
 
-    .. math:: d_i = \max_{j \notin S_i} h_{ij} - \max_{j \in S_i} h_{ij} .
+    .. math::
 
-    PL-CL, PL-AGGD, LALO, SURE and PLCP also have the closed form. The targets are first the
-    candidates' shares, then, three times, the outputs projected onto the candidates, so that no
-    row's confidences come from its own fit. For a stack or a vote, the outputs are those of the
-    first member, in the order of the names, that has this closed form; by default PL-CL. IPAL and
-    PLDA are fitted five times, PL-KNN once, since its votes are held out already.
+        d_i = \frac{3 B_i}{A_i + 3 B_i}, \qquad
+        A_i = \frac{(1 - \eta) \sum_{j \in S_i} F_{ij}}{\binom{l - 1}{s_i - 1}}, \qquad
+        B_i = \frac{\eta \sum_{j \notin S_i} F_{ij}}{\binom{l - 1}{s_i}},
+
+    where *b*, *c* and the share :math:`\eta` of sets without their true label maximize the
+    likelihood :math:`\prod_i (A_i + B_i)` of the sets, and :math:`\epsilon = .03` is the share of
+    rows in which a classifier may be wrong however certain it is.
+
+    PL-CL, PL-AGGD, LALO, SURE and PLCP have the closed form. The targets are first the candidates'
+    shares, then, three times, the outputs projected onto the candidates, so that no row's
+    confidences come from its own fit. For a stack or a vote, the outputs are those of the first
+    member, in the order of the names, that has this closed form; by default PL-CL. The votes of
+    PL-KNN are held out already. Other methods are fitted to each half of the rows, for the outputs
+    on the other half.
 
     Parameters
     ----------
@@ -82,7 +103,7 @@ def find_doubtful(
         and :class:`~ambilearn.PLCL` for candidate sets and with ``n_folds``.
     n_folds : int, optional
         Number of folds, with one fit of the estimator each. By default there are none if the
-        method has a closed form, and five otherwise.
+        method has a closed form, and two otherwise.
     random_state : int or None, default=0
         Seed of the folds, and of the rows on which the ridge classifiers are tuned.
     progress : callable, optional
@@ -94,10 +115,10 @@ def find_doubtful(
 
     Notes
     -----
-    The score orders the rows. For candidate sets, the number of rows above zero is not an estimate
-    of the number of sets without their true label: where rows are hard to classify, a held-out
-    output cannot separate a wrong set from a wrong classifier. For ordinary labels, ``change`` is
-    a decision that takes this into account.
+    Neither the sum of the scores nor the number of rows above one half is an estimate of the number
+    of sets without their true label: where rows are hard to classify, a held-out output cannot
+    separate a wrong set from a wrong classifier. Most of these rows then have a score below one
+    half.
 
     References
     ----------
@@ -146,7 +167,9 @@ def find_doubtful(
         outputs, sets = read_probabilities(pred_probs, labels, classes)
         if has_ordinary_labels(sets):
             return judge_labels(outputs, sets)
-        return _judge_table(np.exp(outputs), HOST.support(sets))
+        rows, columns = map(np.arange, sets.shape)
+        blocks = [OutputBlock(rows, columns, np.exp(outputs))]
+        return _doubt_of_sets(lambda: blocks, HOST.support(sets), True, random_state)
     if estimator is not None and set_learner(estimator) is None:
         raise TypeError(
             f"{type(estimator).__name__} does not learn from candidate sets: pass a method of this "
@@ -177,23 +200,36 @@ def doubt_of_method(
     """Doubt by the held-out outputs of an estimator; ``rows`` are those of earlier fits to X."""
     regressor = ridge_regressor(estimator, X, candidates, n_folds, rows)
     if regressor is None:
-        blocks = outputs_by_fits(estimator, X, candidates, n_folds, random_state, progress, rows)
-    else:
-        progress(STAGE)
-        blocks = regressor.held_out(candidates.prior())
+        found = outputs_by_fits(estimator, X, candidates, n_folds, random_state, progress, rows)
+        blocks = list(found)
+        if has_ordinary_labels(candidates.sets):
+            return judge_labels(join_blocks(blocks, candidates.sets.shape), candidates.sets)
+        own = n_folds is None and has_held_out_outputs(estimator)
+        return _doubt_of_sets(lambda: blocks, candidates, own, random_state)
+    progress(STAGE)
+    targets = candidates.prior()
     if has_ordinary_labels(candidates.sets):
-        return judge_labels(join_blocks(blocks, candidates.sets.shape), candidates.sets)
-    held_out = summarize(blocks, candidates)
-    if regressor is not None:
-        for _ in range(HELD_OUT_ROUNDS - 1):
-            targets = candidates.simplex.project(held_out.inside + candidates.preference())
-            held_out = summarize(regressor.held_out(targets), candidates)
-    return judge_sets(held_out, candidates)
+        outputs = join_blocks(regressor.held_out(targets), candidates.sets.shape)
+        return judge_labels(outputs, candidates.sets)
+    for _ in range(HELD_OUT_ROUNDS - 1):
+        inside = gather_inside(regressor.held_out(targets), candidates)
+        targets = candidates.simplex.project(inside + candidates.preference())
+    own = not getattr(estimator, "_is_ensemble", False)
+    return _doubt_of_sets(lambda: regressor.held_out(targets), candidates, own, random_state)
 
 
-def _judge_table(table: Any, candidates: HostSupport) -> Doubt:
-    rows, labels = map(np.arange, table.shape)
-    return judge_sets(summarize([OutputBlock(rows, labels, table)], candidates), candidates)
+def _doubt_of_sets(
+    outputs: Callable[[], Iterable[OutputBlock]],
+    candidates: HostSupport,
+    own: bool,
+    random_state: int | None,
+) -> Doubt:
+    """Doubt from held-out outputs; ``own`` if they are those of the method itself."""
+    found = judge_sets(outputs, candidates, random_state)
+    other = candidates.classes.astype(object)[found.other]
+    other[found.other < 0] = None
+    within = candidates.to_csr(found.within) if own else None
+    return Doubt(found.missing, other, within, found.factor, candidates.classes)
 
 
 def _uses_probabilities(

@@ -25,8 +25,8 @@ from sklearn.utils import check_random_state
 
 from ambilearn.backend import HOST, index_rows
 from ambilearn.candidates import CandidateSets
+from ambilearn.confidence.held_out import join_blocks
 from ambilearn.kernel.landmarks import DEFAULT_N_LANDMARKS, MAX_EXACT_ROWS
-from ambilearn.kernel.ridge import OutputBlock
 from ambilearn.methods.sure import SURE
 from ambilearn.rows import TrainingRows
 
@@ -87,11 +87,3 @@ def _smallest(errors: Iterator[tuple[float, SURE]]) -> SURE:
 def _leave_out(method: SURE, rows: TrainingRows, sets: CandidateSets) -> NDArray[np.float64]:
     regressor = method._make_regressor(rows, sets)
     return join_blocks(regressor.held_out(HOST.support(sets).prior()), sets.shape)
-
-
-def join_blocks(blocks: Iterator[OutputBlock], shape: tuple[int, int]) -> NDArray[np.float64]:
-    """All outputs as one matrix of shape (n, l)."""
-    joined = np.empty(shape)
-    for rows, labels, outputs in blocks:
-        joined[np.ix_(rows, labels)] = outputs
-    return joined

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from problems import ambiguous
 from scipy import sparse
+from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression, LogisticRegressionCV, Ridge
 from sklearn.metrics import roc_auc_score
 from sklearn.neighbors import KNeighborsClassifier
@@ -27,7 +28,8 @@ from ambilearn import (
 )
 from ambilearn.backend import HOST
 from ambilearn.candidates import ANYTHING
-from ambilearn.doubt import LabelDoubt
+from ambilearn.confidence import LabelDoubt
+from ambilearn.confidence.missing_truth import fit_missing_truth
 from ambilearn.selection import CandidateSearchCV
 
 METHODS = [PLCL(), PLAGGD(), LALO(), SURE(), PLKNN(), IPAL(), PLDA(), PLStacking(), PLVoting()]
@@ -49,8 +51,8 @@ def test_rows_without_their_truth_are_found_and_their_truth_is_suggested(method)
     X, mask, y, absent = swapped()
     doubt = find_doubtful(X, mask, estimator=method)
     assert roc_auc_score(absent, doubt.score) > 0.9
-    assert np.mean(doubt.suggestion[absent] == y[absent]) > 0.7
-    assert not mask[np.arange(len(y)), doubt.suggestion].any()
+    assert np.mean(doubt.other[absent] == y[absent]) > 0.7
+    assert not mask[np.arange(len(y)), doubt.other.astype(int)].any()
     assert absent[doubt.order[:10]].mean() > 0.7
 
 
@@ -65,7 +67,7 @@ def test_outputs_on_training_rows_do_not_find_swapped_labels():
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_scores_are_those_of_regressions_that_leave_out_each_row_in_turn(weighted):
+def test_outputs_are_those_of_regressions_that_leave_out_each_row_in_turn(weighted):
     X, mask, _, _ = swapped(n=30)
     table = mask * np.random.default_rng(0).integers(1, 4, mask.shape) if weighted else mask
     sets = as_candidates(table.astype(float) if weighted else mask)
@@ -80,14 +82,19 @@ def test_scores_are_those_of_regressions_that_leave_out_each_row_in_turn(weighte
     for _ in range(3):
         p = pairs.simplex.project(pairs.gather(outputs) + pairs.preference())
         outputs = leave_out(pairs.scatter(p))
-    off = np.where(mask == 0, outputs, -np.inf)
-    score = off.max(axis=1) - np.where(mask == 1, outputs, -np.inf).max(axis=1)
     doubt = find_doubtful(X, sets, estimator=SURE(reg=0.5, kernel="linear"))
-    np.testing.assert_allclose(doubt.score, score, atol=1e-8)
-    np.testing.assert_array_equal(doubt.suggestion, off.argmax(axis=1))
+    model = fit_missing_truth(outputs, mask == 1)
+    proba = softmax(model.factor * outputs + model.bias, axis=1)
+    expected = model.probability((proba * mask).sum(axis=1), mask.sum(axis=1))
+    np.testing.assert_allclose(doubt.score, expected, atol=1e-5)
+    other = np.where(mask == 1, -1, proba).argmax(axis=1)
+    np.testing.assert_array_equal(doubt.other.astype(int), other)
+    within = np.where(mask == 1, proba, 0)
+    within /= within.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(doubt.within.toarray(), within, atol=1e-5)
 
 
-def test_dual_primal_and_sparse_agree():
+def test_dual_primal_sparse_and_many_labels_agree(monkeypatch):
     X, mask, _, _ = swapped(n=80)
     linear = find_doubtful(X, mask, estimator=SURE(kernel="linear"))
     for kernel, rows, sets in (
@@ -96,8 +103,14 @@ def test_dual_primal_and_sparse_agree():
         ("linear", X, sparse.csr_array(mask)),
     ):
         other = find_doubtful(rows, sets, estimator=SURE(kernel=kernel))
-        np.testing.assert_allclose(other.score, linear.score, atol=1e-8)
-        np.testing.assert_array_equal(other.suggestion, linear.suggestion)
+        np.testing.assert_allclose(other.score, linear.score, atol=1e-5)
+        np.testing.assert_array_equal(other.other, linear.other)
+    dense = find_doubtful(X, mask, estimator=SURE())
+    monkeypatch.setattr("", 2)
+    monkeypatch.setattr("ambilearn._utils.blocks.LIMIT", 1000)  # three labels at a time
+    many = find_doubtful(X, sparse.csr_array(mask), estimator=SURE())
+    np.testing.assert_allclose(many.score, dense.score, atol=1e-5)
+    np.testing.assert_array_equal(many.other, dense.other)
 
 
 def test_a_landmark_for_each_row_is_the_exact_kernel():
@@ -110,24 +123,23 @@ def test_a_landmark_for_each_row_is_the_exact_kernel():
 def test_votes_of_neighbors_are_held_out_without_a_fold():
     X, mask, _, _ = swapped(n=60)
     votes = PLKNN().fit(X, mask).train_output_
-    off, on = (np.where(keep, votes, -np.inf).max(axis=1) for keep in (mask == 0, mask == 1))
+    model = fit_missing_truth(votes, mask == 1)
+    proba = softmax(model.factor * votes + model.bias, axis=1)
+    expected = model.probability((proba * mask).sum(axis=1), mask.sum(axis=1))
     for sets in (mask, sparse.csr_array(mask)):
-        np.testing.assert_allclose(find_doubtful(X, sets, estimator=PLKNN()).score, off - on)
+        np.testing.assert_allclose(find_doubtful(X, sets, estimator=PLKNN()).score, expected)
 
 
 def test_folds_never_see_the_row_they_judge():
     """A row whose set is changed has other candidates, but the same outputs."""
     X, mask, _, _ = swapped(n=40)
     before = find_doubtful(X, mask, estimator=IPAL())
+    row = before.order[0]
     other = mask.copy()
-    other[7] = 0
-    best = before.suggestion[7]
-    other[7, best] = 1
+    other[row] = 0
+    other[row, before.other[row]] = 1
     after = find_doubtful(X, other, estimator=IPAL())
-    if before.score[7] > 0:  # the suggestion was the best label, so it is the best candidate now
-        assert after.score[7] < 0
-    else:
-        assert after.score[7] >= 0
+    assert after.score[row] < 0.1 < before.score[row]
 
 
 @pytest.mark.slow
@@ -188,7 +200,7 @@ def test_folds_are_used_on_request(method):
     doubt = find_doubtful(X, mask, estimator=method, n_folds=2, progress=told.append)
     steps = [text.partition(",")[0] for text in told]  # without the time left
     assert steps == [f"looking for rows without their true label: fit {i} of 2" for i in (1, 2)]
-    assert roc_auc_score(absent, doubt.score) > 0.88
+    assert roc_auc_score(absent, doubt.score) > 0.85
     assert (doubt.score != find_doubtful(X, mask, estimator=method).score).any()
 
 
@@ -208,7 +220,7 @@ def test_steps_that_look_at_the_labels_are_held_out_too():
     told = []
     model = make_pipeline(PLDATransformer(), PLCL())
     doubt = find_doubtful(X, mask, estimator=model, progress=told.append)
-    assert told[-1].startswith("looking for rows without their true label: fit 5 of 5")
+    assert told[-1].startswith("looking for rows without their true label: fit 2 of 2")
     assert roc_auc_score(absent, doubt.score) > 0.9
 
 
@@ -233,7 +245,7 @@ def test_two_labels_and_data_frames():
     for method in (PLCL(), IPAL(), make_pipeline(FunctionTransformer(), IPAL())):
         doubt = find_doubtful(frame, names, estimator=method)
         assert doubt.order[0] == 5
-        assert doubt.suggestion[5] == ["no", "yes"][y[5]]
+        assert doubt.other[5] == ["no", "yes"][y[5]]
 
 
 def test_rows_with_every_label_cannot_be_without_their_truth():
@@ -241,11 +253,11 @@ def test_rows_with_every_label_cannot_be_without_their_truth():
     sets = [set(np.flatnonzero(row).tolist()) for row in mask]
     sets[3] = ANYTHING
     doubt = find_doubtful(X, sets, estimator=PLCL())
-    assert doubt.score[3] == -1
-    assert doubt.suggestion[3] is None
+    assert doubt.score[3] == 0
+    assert doubt.other[3] is None
     assert np.isfinite(doubt.score).all()
     everything = find_doubtful(X, np.ones_like(mask), estimator=PLCL())
-    assert set(everything.suggestion) == {None}
+    assert set(everything.other) == {None}
 
 
 def test_too_few_rows_for_folds_are_rejected_but_not_by_the_closed_form():
@@ -330,14 +342,13 @@ def test_doubt_is_printed_in_one_line_and_is_a_table():
     X, mask, _, _ = swapped(n=60)
     mask[3] = 1
     doubt = find_doubtful(X, mask, estimator=SURE())
-    n_above = int((doubt.score > 0).sum())
-    assert n_above
-    assert repr(doubt) == f"<Doubt: 60 rows, {n_above} with a score above 0>"
+    n_above = int((doubt.score > 0.5).sum())
+    assert repr(doubt) == f"<Doubt: 60 rows, {n_above} with a score above 0.5>"
     table = doubt.to_frame()
     assert (table.index.name, list(table.columns)) == ("row", ["score", "suggestion"])
     np.testing.assert_array_equal(table["score"], doubt.score)
-    assert table["suggestion"].drop(3).tolist() == np.delete(doubt.suggestion, 3).tolist()
-    assert pd.isna(table.loc[3, "suggestion"])
+    assert table["suggestion"].to_list() == doubt.suggestion.tolist()
+    assert table.loc[3, "suggestion"] is None
 
 
 def test_rows_of_weight_zero_are_scored_and_negative_weights_are_rejected():
@@ -398,7 +409,7 @@ def test_one_row_per_label(n):
 
 
 def test_wrong_rows_are_named_as_in_the_input(monkeypatch):
-    monkeypatch.setattr("ambilearn.doubt.tuned_ridge._MAX_TUNING_ROWS", 10)
+    monkeypatch.setattr("ambilearn.confidence.tuned_ridge._MAX_TUNING_ROWS", 10)
     X, _, given = noisy_labels(n=60)
     X[50, 3] = 1e200
     with pytest.raises(ValueError, match="row 50, column 3"):

@@ -6,8 +6,8 @@ from scipy import sparse
 from sklearn.datasets import make_blobs
 
 from ambilearn.candidates import as_candidates
-from ambilearn.doubt import find_doubtful, tuned_ridge
-from ambilearn.doubt.tuned_ridge import tuned_outputs
+from ambilearn.confidence import find_doubtful, tuned_ridge
+from ambilearn.confidence.tuned_ridge import tuned_outputs
 
 
 def data(n=40):

@@ -11,9 +11,9 @@ from sklearn.model_selection import cross_val_predict
 
 from ambilearn import find_doubtful
 from ambilearn.candidates import as_candidates
-from ambilearn.doubt import Doubt, LabelDoubt
-from ambilearn.doubt.labels import judge_labels, read_probabilities
-from ambilearn.doubt.noise_model import fit_noise_model
+from ambilearn.confidence import Doubt, LabelDoubt
+from ambilearn.confidence.noise_model import fit_noise_model
+from ambilearn.confidence.wrong_labels import judge_labels, read_probabilities
 
 P = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.2, 0.2, 0.6], [0.9, 0.05, 0.05]])
 LABELS = ["a", "b", "c", "b"]
@@ -49,10 +49,11 @@ def test_the_rule_written_out(problem):
         T = model.posterior[i]
         others = [j for j in range(4) if j != k]
         best = max(others, key=lambda j: T[j])
-        assert found.suggestion[i] == best
+        assert found.other[i] == best
+        assert found.suggestion[i] == (best if T[k] < 0.5 else None)
         assert found.change[i] == (T[best] > 3 * T[k])
         assert found.confidence[i] == pytest.approx(T[best if found.change[i] else k])
-        assert found.score[i] == pytest.approx(1 - 2 * model.held_out[i, k])
+        assert found.score[i] == pytest.approx(1 - T[k])
     np.testing.assert_allclose(found.probabilities, model.posterior)
     np.testing.assert_allclose(found.noise_matrix, model.matrix)
 
@@ -82,8 +83,8 @@ def test_names_of_labels_do_not_matter(problem):
 def test_candidate_sets_are_judged_by_probabilities_too():
     found = find_doubtful(pred_probs=P, labels=[{"a"}, {"b", "c"}, {"a", "b"}, {"b", "c"}])
     assert type(found) is Doubt
-    np.testing.assert_allclose(found.score, [-0.5, -0.7, 0.4, 0.85])
-    assert found.suggestion.tolist() == ["b", "a", "c", "a"]
+    assert found.order[0] == 3
+    assert found.other.tolist() == ["b", "a", "c", "a"]
 
 
 def test_weights_of_rows_are_used(problem):
@@ -162,7 +163,7 @@ def test_one_label_is_never_changed():
     found = find_doubtful(pred_probs=np.ones((3, 1)), labels=["a", "a", "a"])
     assert found.label.tolist() == ["a"] * 3
     assert found.suggestion.tolist() == [None] * 3
-    assert (found.score == -1).all()
+    assert (found.score == 0).all()
     assert (found.confidence == 1).all()
     assert not found.change.any()
     assert len(find_doubtful([[0.0], [1.0]], ["a", "a"]).to_frame()) == 2

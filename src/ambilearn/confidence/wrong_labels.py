@@ -12,8 +12,8 @@ from ambilearn._utils.text import pluralize
 from ambilearn._utils.warnings import warn_user
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.candidates import CandidateSets, as_candidates
-from ambilearn.doubt.noise_model import fit_noise_model
-from ambilearn.doubt.result import LabelDoubt
+from ambilearn.confidence.doubt import LabelDoubt
+from ambilearn.confidence.noise_model import fit_noise_model
 from ambilearn.validation import check_probabilities, check_row_weights
 
 _ODDS = 3.0  # by which another label must be ahead to replace the given one
@@ -35,7 +35,7 @@ def judge_labels(outputs: NDArray[np.float64], sets: CandidateSets) -> LabelDoub
     """
     given, rows, classes = sets.labels, np.arange(len(sets)), sets.classes
     if len(classes) == 1:
-        return _unchanged(sets, score=-1.0, probability=1.0)
+        return _unchanged(sets, probability=1.0)
     row_weights = check_row_weights(None, outputs, sets.row_weights)
     if not _predict_labels(outputs, given, row_weights):
         warn_user(
@@ -43,9 +43,11 @@ def judge_labels(outputs: NDArray[np.float64], sets: CandidateSets) -> LabelDoub
             "cannot be found: no label is changed, and there are no confidences. Add features or "
             "rows, or pass the held-out probabilities of a better model."
         )
-        return _unchanged(sets, score=0.0, probability=np.nan)
+        return _unchanged(sets, probability=np.nan)
     model = fit_noise_model(outputs, given, row_weights)
     others = model.posterior.copy()
+    others[rows, given] = 0.0
+    wrong = others.sum(axis=1)
     others[rows, given] = -1.0
     best = others.argmax(axis=1)
     change = others[rows, best] > _ODDS * model.posterior[rows, given]
@@ -53,8 +55,8 @@ def judge_labels(outputs: NDArray[np.float64], sets: CandidateSets) -> LabelDoub
     change &= np.bincount(given)[given] > 1
     label = np.where(change, best, given)
     return LabelDoubt(
-        score=1 - 2 * model.held_out[rows, given],
-        suggestion=classes[best],
+        score=np.minimum(wrong, 1.0),
+        other=classes[best],
         label=classes[label],
         change=change,
         confidence=model.posterior[rows, label],
@@ -75,12 +77,12 @@ def _predict_labels(
     return bool(weights @ gains > _MIN_STANDARD_ERRORS * standard_error)
 
 
-def _unchanged(sets: CandidateSets, score: float, probability: float) -> LabelDoubt:
+def _unchanged(sets: CandidateSets, probability: float) -> LabelDoubt:
     """The result if there is one label only, or the features do not predict the labels."""
     n, l = sets.shape
     return LabelDoubt(
-        score=np.full(n, score),
-        suggestion=np.full(n, None, dtype=object),
+        score=np.zeros(n),
+        other=np.full(n, None, dtype=object),
         label=sets.classes[sets.labels],
         change=np.zeros(n, dtype=bool),
         confidence=np.full(n, probability),

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from ambilearn.doubt.noise_model import fit_noise_model
+from ambilearn.confidence.noise_model import fit_noise_model
 
 
 def simulate(n, matrix, sharpness=4.0, seed=0):

@@ -1,6 +1,6 @@
 """Held-out outputs of a method: in closed form, by votes of other rows, or by folds."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -11,13 +11,13 @@ from sklearn.base import clone
 from ambilearn._utils.blocks import row_blocks
 from ambilearn.backend import HostSupport, index_rows
 from ambilearn.backend.arrays import to_numpy
+from ambilearn.base import PartialLabelClassifier
 from ambilearn.kernel.ridge import OutputBlock
 from ambilearn.learners import find_ridge_method, fit_folds
-from ambilearn.methods.plknn import PLKNN
 from ambilearn.rows import TrainingRows
 
 STAGE = "looking for rows without their true label"  # status message
-_FOLDS = 5  # of a method that has no closed form
+_HALVES = 2  # folds of a method that has no closed form
 
 
 def ridge_regressor(
@@ -35,6 +35,11 @@ def ridge_regressor(
     return method._make_regressor(rows, candidates.sets)
 
 
+def has_held_out_outputs(estimator: Any) -> bool:
+    """Whether the outputs of a fit on its training rows are held out already."""
+    return getattr(estimator, "_train_output_is_held_out", False)
+
+
 def outputs_by_fits(
     estimator: Any,
     X: Any,
@@ -47,25 +52,25 @@ def outputs_by_fits(
     """Held-out outputs of an estimator without a closed form.
 
     The estimator is a method, a pipeline that ends in one, or a search over one. If ``n_folds`` is
-    None, they are the votes of PL-KNN, and outputs by five folds of other estimators. ``rows`` are
-    those of earlier fits to the same X. ``progress`` is called with a status message before each
-    step.
+    None, they are those of the fit itself if these are held out already (the votes of PL-KNN), and
+    outputs by two halves of other estimators. ``rows`` are those of earlier fits to the same X.
+    ``progress`` is called with a status message before each step.
     """
-    if isinstance(estimator, PLKNN) and n_folds is None:
+    if has_held_out_outputs(estimator) and n_folds is None:
         progress(STAGE)
         rows = estimator._training_rows(X) if rows is None else rows
-        yield from _votes_of_others(clone(estimator)._fit_rows(rows, candidates.sets))
+        yield from _training_outputs(clone(estimator)._fit_rows(rows, candidates.sets))
     else:
-        n_folds = _FOLDS if n_folds is None else n_folds
+        n_folds = _HALVES if n_folds is None else n_folds
         yield from _outputs_by_folds(estimator, X, candidates, n_folds, random_state, progress)
 
 
-def _votes_of_others(model: PLKNN) -> Iterator[OutputBlock]:
-    """Votes of a fitted PL-KNN on its training rows, which do not vote for themselves."""
-    votes: Any = to_numpy(model.train_output_)
+def _training_outputs(model: PartialLabelClassifier) -> Iterator[OutputBlock]:
+    """Outputs of a fitted method on its training rows, which are held out."""
+    outputs: Any = to_numpy(model.train_output_)
     labels = np.arange(model.classes_.shape[0])
-    for rows in row_blocks(votes.shape[0], 4 * len(labels)):
-        block = votes[rows].toarray() if sparse.issparse(votes) else votes[rows]
+    for rows in row_blocks(outputs.shape[0], 4 * len(labels)):
+        block = outputs[rows].toarray() if sparse.issparse(outputs) else outputs[rows]
         yield OutputBlock(np.arange(rows.start, rows.stop), labels, block)
 
 
@@ -96,3 +101,11 @@ def _outputs(model: Any, X: Any) -> NDArray[np.float64]:
         return np.asarray(to_numpy(model.predict_proba(X)))
     outputs = np.asarray(to_numpy(model.decision_function(X)))
     return np.column_stack([-outputs, outputs]) / 2 if outputs.ndim == 1 else outputs
+
+
+def join_blocks(blocks: Iterable[OutputBlock], shape: tuple[int, int]) -> NDArray[np.float64]:
+    """All outputs as one matrix of shape (n, l)."""
+    joined = np.empty(shape)
+    for rows, labels, outputs in blocks:
+        joined[np.ix_(rows, labels)] = outputs
+    return joined

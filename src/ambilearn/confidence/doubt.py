@@ -1,0 +1,252 @@
+"""Results of the search for wrong labels."""
+
+from collections.abc import Collection
+from dataclasses import KW_ONLY, dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, logit
+
+from ambilearn._utils.optional import requires_extra
+from ambilearn._utils.text import html_table, pluralize
+from ambilearn.candidates import CandidateSets
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+_OWN_SHARE = 0.25  # weight of the held-out probabilities of the method itself, beside its scores
+_SMALLEST = 1e-6  # smaller probabilities, and zero, count as this
+FLAGGED = 0.5  # probability of a wrong label above which a person is asked to check the row
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Doubt:
+    """Probability of each row that its true label is not a candidate.
+
+    Attributes
+    ----------
+    score : ndarray of shape (n_rows,)
+        The probability; 0 where every label is a candidate.
+    suggestion : ndarray of shape (n_rows,)
+        The most likely other label where the score is above one half; None in other rows.
+    other : ndarray of shape (n_rows,)
+        The most likely label that is not a candidate; None where every label is a candidate.
+    within : csr_array of shape (n_rows, n_labels) or None
+        Probability of each candidate if the true label is one, from the held-out outputs of the
+        method itself; None if the outputs are not those of the method.
+    factor : float
+        Change of the log odds of the score by a change of the outputs.
+    classes : ndarray of shape (n_labels,) or None
+        The labels of the columns of ``within``.
+    """
+
+    score: NDArray[np.float64]
+    suggestion: NDArray[Any] = field(init=False)
+    other: NDArray[Any]
+    within: Any = None
+    factor: float = 1.0
+    classes: NDArray[Any] | None = None
+
+    def __post_init__(self) -> None:
+        suggestion = np.full(len(self.score), None, dtype=object)
+        suggestion[self.doubtful] = self.other[self.doubtful]
+        object.__setattr__(self, "suggestion", suggestion)
+
+    @property
+    def doubtful(self) -> NDArray[np.bool_]:
+        """Rows to check: those with a score above one half."""
+        return self.score > FLAGGED
+
+    @property
+    def order(self) -> NDArray[np.intp]:
+        """Rows by doubt, the most doubtful first."""
+        return np.argsort(-self.score, kind="stable")
+
+    def _repr_html_(self) -> str:
+        """The rows to check first, for a notebook."""
+        frame = self.to_frame().iloc[self.order]
+        title = f"{type(self).__name__}: {int(self.doubtful.sum()):,} of {len(frame):,} doubtful"
+        return html_table(title, ["row", *frame], frame.itertuples(name=None))
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Table with one row for each row of X, in the same order.
+
+        Returns
+        -------
+        table : pandas.DataFrame
+            With the columns ``score`` and ``suggestion``, and the row numbers as index ``row``.
+        """
+        with requires_extra("data", purpose="A table of doubt"):
+            import pandas as pd
+        rows = pd.RangeIndex(len(self.score), name="row")
+        return pd.DataFrame(self._columns(), index=rows)
+
+    def _columns(self) -> dict[str, NDArray[Any]]:
+        return {"score": self.score, "suggestion": self.suggestion}
+
+    def __repr__(self) -> str:
+        n_doubtful = np.count_nonzero(self.doubtful)
+        rows = pluralize(len(self.score), "row")
+        return f"<Doubt: {rows}, {n_doubtful} with a score above {FLAGGED}>"
+
+    def wrong(self, labels: NDArray[Any], scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        r"""Probability that a label, chosen among the candidates, is wrong.
+
+        With the score :math:`p_i` of the label among the candidates and, if the held-out outputs
+        are those of the method itself, its probability :math:`f_i` in ``within``,
+
+        .. math:: 1 - (1 - d_i) \,
+                  \sigma(\operatorname{logit} p_i + \tfrac14 \operatorname{logit} f_i)
+
+        where :math:`d_i` is the doubt; without such outputs :math:`1 - (1 - d_i)\, p_i`.
+
+        Parameters
+        ----------
+        labels : ndarray of shape (n_rows,)
+            The label of each row.
+        scores : ndarray of shape (n_rows,)
+            Its score by the method, between 0 and 1.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        log_odds = _clipped_logit(scores)
+        if self.within is not None and self.classes is not None:
+            column = {label: j for j, label in enumerate(self.classes.tolist())}
+            columns = np.array([column.get(label, -1) for label in labels.tolist()], dtype=np.intp)
+            known = np.flatnonzero(columns >= 0)
+            if len(known):
+                held_out = np.asarray(self.within[known, columns[known]]).ravel()
+                log_odds[known] += _OWN_SHARE * _clipped_logit(held_out)
+        wrong: NDArray[np.float64] = 1 - (1 - self.score) * expit(log_odds)
+        return wrong
+
+    def shifted(self, change: NDArray[np.float64]) -> "Doubt":
+        """Doubt after a change of the outputs of ``other``, less that of the best candidate."""
+        with np.errstate(divide="ignore"):
+            score = expit(logit(self.score) + self.factor * change)
+        return replace(self, score=score)
+
+    def settled(self, rows: Collection[int]) -> Self:
+        """Doubt in which the labels of some rows, which a person has chosen, are certain."""
+        score = self.score.copy()
+        score[list(rows)] = 0.0
+        return replace(self, score=score)
+
+
+def _clipped_logit(probability: NDArray[np.float64]) -> NDArray[np.float64]:
+    log_odds: NDArray[np.float64] = logit(np.clip(probability, _SMALLEST, 1 - _SMALLEST))
+    return log_odds
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LabelDoubt(Doubt):
+    r"""Which of the given labels are probably wrong, and the corrected labels.
+
+    If the features do not predict the given labels better than chance, no label is changed, all
+    scores are zero, and the probabilities are NaN.
+
+    Attributes
+    ----------
+    score : ndarray of shape (n_rows,)
+        Probability that the given label is wrong, from the features and the given label.
+    suggestion : ndarray of shape (n_rows,)
+        The most likely other label where the score is above one half; None in other rows.
+    other : ndarray of shape (n_rows,)
+        The most likely other label; None if there is only one label, or the features do not predict
+        the labels.
+    label : ndarray of shape (n_rows,)
+        The corrected label: the suggestion where ``change`` is True, else the given label.
+    change : ndarray of shape (n_rows,)
+        Whether to change the given label: True where the suggestion is three times as likely. A
+        label that is given only once stays, since no held-out classifier can learn it.
+    confidence : ndarray of shape (n_rows,)
+        Probability of ``label``.
+    probabilities : ndarray of shape (n_rows, n_labels)
+        Probability of every label, from the features and the given label.
+    classes : ndarray of shape (n_labels,)
+        The labels, in the order of the columns of ``probabilities``.
+    noise_matrix : ndarray of shape (n_labels, n_labels)
+        Estimated probability that a row with the true label *j* (row) was given the label *k*
+        (column).
+    """
+
+    _: KW_ONLY
+    label: NDArray[Any]
+    change: NDArray[np.bool_]
+    confidence: NDArray[np.float64]
+    probabilities: NDArray[np.float64]
+    noise_matrix: NDArray[np.float64]
+
+    def wrong(self, labels: NDArray[Any], scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Probability that a label is wrong: one minus its score, which is a probability here.
+
+        Parameters
+        ----------
+        labels : ndarray of shape (n_rows,)
+            The label of each row.
+        scores : ndarray of shape (n_rows,)
+            Its probability.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        return 1 - scores
+
+    def settled(self, rows: Collection[int]) -> Self:
+        """Doubt in which the labels of some rows, which a person has chosen, are certain."""
+        rows = list(rows)
+        confidence, change = self.confidence.copy(), self.change.copy()
+        confidence[rows], change[rows] = 1.0, False
+        return replace(super().settled(rows), confidence=confidence, change=change)
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Table with one row for each row of X, in the same order.
+
+        Returns
+        -------
+        table : pandas.DataFrame
+            With the columns ``score``, ``suggestion``, ``label``, ``change`` and ``confidence``,
+            and the row numbers as index ``row``.
+        """
+        return super().to_frame()
+
+    def _columns(self) -> dict[str, NDArray[Any]]:
+        own = {"label": self.label, "change": self.change, "confidence": self.confidence}
+        return super()._columns() | own
+
+    def __repr__(self) -> str:
+        n_changed = int(np.count_nonzero(self.change))
+        rows = pluralize(len(self.score), "row")
+        return f"<LabelDoubt: {rows}, {pluralize(n_changed, 'label')} to change>"
+
+
+class AnswerDoubt(Doubt):
+    """Doubt in the answers of annotators, from the probabilities of all labels.
+
+    The score is the probability that neither an answer nor the label of the row is correct.
+    """
+
+    @classmethod
+    def of_posterior(
+        cls, posterior: NDArray[np.float64], classes: NDArray[Any], answers: CandidateSets
+    ) -> Self:
+        """Doubt from probabilities of shape (n, l), and the answers as candidate sets."""
+        column = {label: j for j, label in enumerate(classes.tolist())}
+        columns = np.array([column.get(label, -1) for label in answers.classes.tolist()])
+        rows, labels = np.repeat(np.arange(len(answers)), answers.sizes), columns[answers.labels]
+        outside = posterior.copy()
+        outside[rows[labels >= 0], labels[labels >= 0]] = 0.0
+        everything = np.arange(len(posterior))
+        outside[everything, posterior.argmax(axis=1)] = 0.0
+        other = classes.astype(object)[outside.argmax(axis=1)]
+        other[~outside.any(axis=1)] = None
+        return cls(np.minimum(outside.sum(axis=1), 1.0), other, factor=0.0)
+
+    def wrong(self, labels: NDArray[Any], scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """One minus the score, which is the probability of the label here."""
+        return 1 - scores

@@ -1,0 +1,240 @@
+r"""A model of candidate sets: which of them miss the true label.
+
+With held-out outputs :math:`h_i`, *l* labels and a set of :math:`s_i = |S_i|` candidates in a row,
+
+.. math::
+
+    F_i &= (1 - \epsilon) \operatorname{softmax}(b\,h_i + c) + \epsilon / l, \\
+    A_i &= (1 - \eta) \sum_{j \in S_i} F_{ij} \Big/ \binom{l - 1}{s_i - 1}, \qquad
+    B_i = \eta \sum_{j \notin S_i} F_{ij} \Big/ \binom{l - 1}{s_i}
+
+are the probabilities of the set if it contains the true label and if it does not: all sets of a
+size that contain (do not contain) the true label are equally likely. The factor *b*, one number
+:math:`c_j` for each label and the share :math:`\eta` of sets without their true label maximize
+:math:`\sum_i v_i \log (A_i + B_i)` plus the logarithms of the priors :math:`c_j \sim N(0, 1/2)` and
+:math:`\eta \sim \operatorname{Beta}(2, 20)`, with row weights *v*. The probability that the true
+label of a row is missing is
+
+.. math:: r_i = \frac{3 B_i}{A_i + 3 B_i} .
+
+:math:`\epsilon = .03` is the share of rows in which the classifier may be wrong however certain it
+is: a share :math:`\eta` that is not above it explains no set. A classifier that learns from sets
+without their true label reproduces some of them, so that :math:`\eta` is too low; the factor 3 of
+the odds makes up for it.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.special import expit, gammaln, logit, softmax
+
+from ambilearn.backend import HostSupport
+from ambilearn.kernel.ridge import OutputBlock
+
+Floats = NDArray[np.float64]
+
+_CLASSIFIER_ERRORS = 0.03  # ε
+_ODDS = 3.0
+_LABEL_PRECISION = 2.0  # of the prior of c
+_SHARE_PRIOR = (1.0, 19.0)  # rows without and with their true label
+_FIRST_SHARE, _FIRST_FACTOR = 0.05, 5.0
+_FACTORS = (0.01, 300.0)  # of outputs whose mean range in a row is one
+_MAX_ENTRIES, _MIN_ROWS = 200_000, 500  # of the outputs that the parameters are fitted to
+
+
+class MissingTruth(NamedTuple):
+    """The fitted model.
+
+    Parameters
+    ----------
+    factor : float
+        The factor b of the outputs.
+    bias : ndarray of shape (l,)
+        The numbers c.
+    share : float
+        The share η, which is too low if the classifier learned from the same sets.
+    """
+
+    factor: float
+    bias: Floats
+    share: float
+
+    def probability(self, inside: Floats, sizes: NDArray[np.intp]) -> Floats:
+        """Probability r that the true label is missing; 0 if all labels are candidates.
+
+        ``inside`` has the sum of the probabilities of the candidates by softmax, shape (n,).
+        """
+        n_labels = len(self.bias)
+        missing = np.zeros(len(sizes))
+        some = sizes < n_labels
+        log_a, log_b = _log_joint(inside[some], sizes[some], n_labels, logit(self.share))
+        missing[some] = expit(log_b - log_a + np.log(_ODDS))
+        return missing
+
+
+def _log_joint(
+    inside: Floats, sizes: NDArray[np.intp], n_labels: int, log_odds: float
+) -> tuple[Floats, Floats]:
+    """Logarithms of A and B, for sets that do not contain all labels."""
+    mixed = (1 - _CLASSIFIER_ERRORS) * inside + _CLASSIFIER_ERRORS * sizes / n_labels
+    log_sets = gammaln(n_labels) - gammaln(sizes + 1) - gammaln(n_labels - sizes)  # C(l - 1, s)
+    odds_of_sets = np.log(n_labels - sizes) - np.log(sizes)  # C(l - 1, s) / C(l - 1, s - 1)
+    log_a = np.log(mixed) - np.logaddexp(0, log_odds) + odds_of_sets
+    log_b = np.log1p(-mixed) - np.logaddexp(0, -log_odds)
+    return log_a - log_sets, log_b - log_sets
+
+
+def fit_missing_truth(
+    outputs: Floats, mask: NDArray[np.bool_], row_weights: Floats | None = None
+) -> MissingTruth:
+    """Fit the model to held-out outputs and candidates, both of shape (n, l).
+
+    Rows whose candidates are all labels give no evidence and change nothing.
+    """
+    used = ~mask.all(axis=1)
+    n_labels = mask.shape[1]
+    if not used.any():
+        return MissingTruth(0.0, np.zeros(n_labels), _FIRST_SHARE)
+    mask, sizes = mask[used], mask[used].sum(axis=1)
+    weights = np.ones(len(mask)) if row_weights is None else row_weights[used]
+    scale = float(np.average(np.ptp(outputs[used], axis=1), weights=weights)) or 1.0
+    outputs = (outputs[used] - outputs[used].max(axis=1, keepdims=True)) / scale
+
+    def loss(theta: Floats) -> tuple[float, Floats]:
+        factor, log_odds, bias = np.exp(theta[0]), theta[1], theta[2:]
+        proba = softmax(factor * outputs + bias, axis=1)
+        inside = (proba * mask).sum(axis=1)
+        log_a, log_b = _log_joint(inside, sizes, n_labels, log_odds)
+        missing = expit(log_b - log_a)
+        share = expit(log_odds)
+        # Derivatives by the share, by the sum inside, and from there by the factor and the biases.
+        mixed = (1 - _CLASSIFIER_ERRORS) * inside + _CLASSIFIER_ERRORS * sizes / n_labels
+        slope = (1 - missing) / mixed - missing / (1 - mixed)
+        slope *= (1 - _CLASSIFIER_ERRORS) * weights
+        by_score = slope[:, None] * proba * (mask - inside[:, None])
+        without, with_truth = _SHARE_PRIOR
+        total = weights @ np.logaddexp(log_a, log_b)
+        total += without * np.log(share) + with_truth * np.log1p(-share)
+        total -= _LABEL_PRECISION / 2 * bias @ bias
+        gradient = np.concatenate(
+            [
+                [factor * (by_score * outputs).sum()],
+                [weights @ (missing - share) + without * (1 - share) - with_truth * share],
+                by_score.sum(axis=0) - _LABEL_PRECISION * bias,
+            ]
+        )
+        return -float(total), -gradient
+
+    start = np.concatenate([[np.log(_FIRST_FACTOR)], [logit(_FIRST_SHARE)], np.zeros(n_labels)])
+    bounds = [tuple(np.log(_FACTORS)), (-15.0, 15.0), *[(-20.0, 20.0)] * n_labels]
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds).x
+    factor = np.exp(found[0]) / scale
+    return MissingTruth(float(factor), found[2:], float(expit(found[1])))
+
+
+class JudgedSets(NamedTuple):
+    """Candidate sets, judged by held-out outputs.
+
+    Parameters
+    ----------
+    missing : ndarray of shape (n,)
+        Probability that the true label is not a candidate.
+    other : ndarray of shape (n,)
+        Column of the most likely label that is not a candidate; -1 if there is none.
+    within : ndarray of shape (n_pairs,)
+        Probability of each candidate if the true label is one.
+    factor : float
+        The factor b.
+    """
+
+    missing: Floats
+    other: NDArray[np.intp]
+    within: Floats
+    factor: float
+
+
+def judge_sets(
+    outputs: Callable[[], Iterable[OutputBlock]], candidates: HostSupport, random_state: int | None
+) -> JudgedSets:
+    """Fit the model and apply it to all rows.
+
+    ``outputs`` is called twice and returns held-out outputs in blocks of rows and labels; there is
+    no matrix of all of them. The parameters are fitted to a random part of the rows if there are
+    many.
+    """
+    n, l = candidates.n_rows, candidates.n_labels
+    n_used = max(_MIN_ROWS, _MAX_ENTRIES // l)
+    rows = np.arange(n)
+    if n > n_used:
+        rows = np.sort(np.random.default_rng(random_state).permutation(n)[:n_used])
+    sets = candidates.sets[rows]
+    mask = np.zeros(sets.shape, dtype=bool)
+    mask[np.repeat(np.arange(len(rows)), sets.sizes), sets.labels] = True
+    model = fit_missing_truth(_rows_of(outputs(), rows, l), mask, sets.row_weights)
+    return _apply(model, outputs(), candidates)
+
+
+def _rows_of(blocks: Iterable[OutputBlock], wanted: NDArray[np.intp], n_labels: int) -> Floats:
+    found = np.empty((len(wanted), n_labels))
+    for rows, labels, outputs in blocks:
+        _, at, from_block = np.intersect1d(wanted, rows, return_indices=True)
+        found[np.ix_(at, labels)] = outputs[from_block]
+    return found
+
+
+def _apply(
+    model: MissingTruth, blocks: Iterable[OutputBlock], candidates: HostSupport
+) -> JudgedSets:
+    n = candidates.n_rows
+    inside = np.empty(len(candidates.labels))
+    outside, best = np.full(n, -np.inf), np.full(n, -np.inf)  # sum and maximum, as logarithms
+    other = np.full(n, -1, dtype=np.intp)
+    for rows, labels, outputs in blocks:
+        scores = model.factor * outputs + model.bias[labels]
+        pairs, places = pairs_in_block(candidates, rows, labels)
+        inside[pairs] = scores[places]
+        scores[places] = -np.inf
+        top = np.argmax(scores, axis=1)
+        largest = scores[np.arange(len(rows)), top]
+        other[rows] = np.where(largest > best[rows], labels[top], other[rows])
+        best[rows] = np.maximum(best[rows], largest)
+        outside[rows] = np.logaddexp(outside[rows], _log_sum(scores, largest))
+    largest = candidates.largest(inside)
+    powers = np.exp(inside - largest[candidates.rows])
+    sums = candidates.row_sums(powers)
+    share = expit(largest + np.log(sums) - outside)
+    missing = model.probability(share, candidates.sizes)
+    return JudgedSets(missing, other, powers / sums[candidates.rows], model.factor)
+
+
+def _log_sum(scores: Floats, largest: Floats) -> Floats:
+    """Logarithm of the sum of exponentials of each row; -inf where all are."""
+    known = np.where(np.isfinite(largest), largest, 0.0)
+    with np.errstate(divide="ignore"):
+        total: Floats = known + np.log(np.exp(scores - known[:, None]).sum(axis=1))
+    return total
+
+
+def gather_inside(blocks: Iterable[OutputBlock], candidates: HostSupport) -> Floats:
+    """Outputs of the candidates, shape (n_pairs,)."""
+    inside = np.empty(len(candidates.labels))
+    for rows, labels, outputs in blocks:
+        pairs, places = pairs_in_block(candidates, rows, labels)
+        inside[pairs] = outputs[places]
+    return inside
+
+
+def pairs_in_block(
+    candidates: HostSupport, rows: NDArray[np.intp], labels: NDArray[np.intp]
+) -> tuple[NDArray[np.intp], tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """Candidates in a block of outputs, and their rows and columns in it."""
+    row_place = np.full(candidates.n_rows, -1)
+    row_place[rows] = np.arange(len(rows))
+    label_place = np.full(candidates.n_labels, -1)
+    label_place[labels] = np.arange(len(labels))
+    at = row_place[candidates.rows], label_place[candidates.labels]
+    pairs = np.flatnonzero((at[0] >= 0) & (at[1] >= 0))
+    return pairs, (at[0][pairs], at[1][pairs])
