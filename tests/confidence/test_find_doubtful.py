@@ -106,7 +106,7 @@ def test_dual_primal_sparse_and_many_labels_agree(monkeypatch):
         np.testing.assert_allclose(other.score, linear.score, atol=1e-5)
         np.testing.assert_array_equal(other.other, linear.other)
     dense = find_doubtful(X, mask, estimator=SURE())
-    monkeypatch.setattr("", 2)
+    monkeypatch.setattr("ambilearn.kernel.ridge.MAX_DENSE_LABELS", 2)
     monkeypatch.setattr("ambilearn._utils.blocks.LIMIT", 1000)  # three labels at a time
     many = find_doubtful(X, sparse.csr_array(mask), estimator=SURE())
     np.testing.assert_allclose(many.score, dense.score, atol=1e-5)
