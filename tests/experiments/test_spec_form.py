@@ -2,10 +2,9 @@
 
 import pytest
 
-from ambilearn.experiments.scores import score_model
 from ambilearn.experiments.spec import SpecError, parse_spec
 from ambilearn.experiments.spec_form import MAX_RUNS, METRICS
-from ambilearn.experiments.splits import make_split
+from ambilearn.experiments.splits import make_split, score_model
 from ambilearn.experiments.task import Task
 
 MINIMAL = 'title = "Mine"\ndata = ["iris"]\nmethods = ["PL-KNN"]\n'

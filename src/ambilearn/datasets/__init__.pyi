@@ -8,9 +8,9 @@ from .errors import DatasetError as DatasetError
 from .errors import InvalidFileError as InvalidFileError
 from .errors import NetworkError as NetworkError
 from .errors import UnknownDatasetError as UnknownDatasetError
+from .false_labels import add_noise as add_noise
 from .load import DatasetSummary as DatasetSummary
 from .load import list_datasets as list_datasets
 from .load import load_dataset as load_dataset
 from .matfile import read_mat as read_mat
-from .noise import add_noise as add_noise
 from .record import Dataset as Dataset

@@ -20,12 +20,13 @@ from ambilearn._utils.types import Array, Matrix, RandomState
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.datasets.false_labels import (
     Sampler,
+    check_noise,
     confusion_probabilities,
     coupled_label_sampler,
     distinct_label_sampler,
     flip_sampler,
+    swap_truth,
 )
-from ambilearn.datasets.noise import check_noise, swap_truth
 
 _MAX_REDRAWS = 100  # of an empty set, which then gets its true label
 

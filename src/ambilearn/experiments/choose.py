@@ -13,8 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from ambilearn._utils.text import shorten_repr
-from ambilearn.experiments.scores import score_by_truth
-from ambilearn.experiments.splits import Split
+from ambilearn.experiments.splits import Split, score_by_truth
 from ambilearn.experiments.task import Content, Result, Task
 from ambilearn.selection import CandidateSearchCV, draw_points, fit_points, include_current
 

@@ -11,8 +11,7 @@ from time import perf_counter
 
 from threadpoolctl import threadpool_limits
 
-from ambilearn.experiments.scores import score_model
-from ambilearn.experiments.splits import make_split
+from ambilearn.experiments.splits import make_split, score_model
 from ambilearn.experiments.task import Content, Result, Task
 
 _PACKAGES = ("ambilearn", "numpy", "scipy", "scikit-learn", "joblib")

@@ -10,7 +10,7 @@ from ambilearn.experiments.task import READINGS, Content
 
 MAX_RUNS = 10_000  # limit of random splits; the paper has ten, and a typo must not fill the disk
 
-# Names of the scores that every result has; see ambilearn.experiments.scores.
+# Names of the scores that every result has; see ambilearn.experiments.splits.
 _PREDICTIONS = (
     "accuracy",
     *(f"transductive.{of}" for of in ("confidences", "outputs_in_set", "outputs")),
