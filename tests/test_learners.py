@@ -28,7 +28,7 @@ from ambilearn.learners import (
     find_ridge_method,
     fit_folds,
     is_search,
-    set_learner,
+    method_inside,
     takes_row_weights,
     weight_argument,
     without_preprocessing,
@@ -37,10 +37,10 @@ from ambilearn.learners import (
 
 def test_what_learns_from_candidate_sets():
     method = PLCL()
-    assert set_learner(method) is method
-    assert set_learner(make_pipeline(StandardScaler(), method)) is method
-    assert set_learner(CandidateSearchCV(method, {"mu": [1, 2]})) is method
-    assert set_learner(GridSearchCV(make_pipeline(method), {"plcl__mu": [1, 2]})) is method
+    assert method_inside(method) is method
+    assert method_inside(make_pipeline(StandardScaler(), method)) is method
+    assert method_inside(CandidateSearchCV(method, {"mu": [1, 2]})) is method
+    assert method_inside(GridSearchCV(make_pipeline(method), {"plcl__mu": [1, 2]})) is method
 
 
 @pytest.mark.parametrize(
@@ -55,13 +55,13 @@ def test_what_learns_from_candidate_sets():
     ids=lambda each: type(each).__name__,
 )
 def test_what_does_not(foreign):
-    assert set_learner(foreign) is None
+    assert method_inside(foreign) is None
 
 
 def test_only_searches_are_searches():
     assert not is_search(LogisticRegressionCV())
     # It has `refit` and `estimator`, but no `best_estimator_`.
-    assert set_learner(TunedThresholdClassifierCV(PLCL())) is None
+    assert method_inside(TunedThresholdClassifierCV(PLCL())) is None
     assert is_search(GridSearchCV(PLCL(), {}))
     assert is_search(CandidateSearchCV(PLCL(), {}))
 

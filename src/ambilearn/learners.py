@@ -30,7 +30,7 @@ from ambilearn.candidates import CandidateSets
 HELD_OUT_ROUNDS = 4  # rounds of held-out outputs, each from the confidences of the previous one
 
 
-def set_learner(estimator: Any) -> PartialLabelClassifier | None:
+def method_inside(estimator: Any) -> PartialLabelClassifier | None:
     """The method that learns from candidate sets in an estimator; None if there is none.
 
     The estimator is a method, a pipeline, a search or any other classifier, fitted or not.
@@ -38,9 +38,9 @@ def set_learner(estimator: Any) -> PartialLabelClassifier | None:
     if isinstance(estimator, PartialLabelClassifier):
         return estimator
     if isinstance(estimator, Pipeline):
-        return set_learner(estimator.steps[-1][1])
+        return method_inside(estimator.steps[-1][1])
     if is_search(estimator):
-        return set_learner(getattr(estimator, "best_estimator_", estimator.estimator))
+        return method_inside(getattr(estimator, "best_estimator_", estimator.estimator))
     return None
 
 
@@ -51,7 +51,7 @@ def is_search(estimator: Any) -> bool:
 
 def takes_row_weights(estimator: Any) -> bool:
     """Whether an estimator can weight rows."""
-    learner = set_learner(estimator)
+    learner = method_inside(estimator)
     if learner is None:
         return weight_argument(estimator) is not None
     return learner._takes_row_weights

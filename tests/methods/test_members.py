@@ -17,16 +17,16 @@ from ambilearn import IPAL, PLCL, PLKNN, SURE, PLStacking, PLVoting
 from ambilearn.backend import HOST
 from ambilearn.bridges import to_sample_weights
 from ambilearn.kernel.ridge import DualRidge
-from ambilearn.learners import set_learner
+from ambilearn.learners import method_inside
 from ambilearn.methods._members import (
     as_confidences,
     candidate_confidences,
+    errors_name,
     fit_members,
     is_reproducible,
     mean_confidences,
-    naming,
-    scores_of,
-    train_scores_of,
+    member_scores,
+    member_train_scores,
 )
 from ambilearn.rows import TrainingRows
 from ambilearn.selection import CandidateSearchCV
@@ -48,8 +48,10 @@ def fit(members, X, sets, **options):
 def test_a_fitted_search_scores_with_its_best_estimator(data):
     X, sets, _ = data
     search = CandidateSearchCV(PLCL(), {"mu": [0.1, 1.0]}, cv=2, random_state=0).fit(X, sets.sets)
-    assert set_learner(search) is search.best_estimator_
-    np.testing.assert_array_equal(scores_of(search, X, sets.classes), search.decision_function(X))
+    assert method_inside(search) is search.best_estimator_
+    np.testing.assert_array_equal(
+        member_scores(search, X, sets.classes), search.decision_function(X)
+    )
 
 
 @pytest.mark.parametrize(
@@ -212,7 +214,7 @@ def test_a_foreign_member_without_some_labels():
     wide = support(np.insert(mask, 2, 0, axis=1))  # nobody has the label 2
     (taught,) = fit([("c", GaussianNB())], X, wide)
     assert taught.classes_.tolist() == [0, 1, 3, 4]
-    scores = scores_of(taught, X, wide.classes)
+    scores = member_scores(taught, X, wide.classes)
     assert (scores[:, 2] == 0).all()
     np.testing.assert_array_equal(np.delete(scores, 2, axis=1), taught.predict_proba(X))
     p = candidate_confidences(taught, X, wide)
@@ -227,7 +229,7 @@ def test_labels_in_any_order_find_their_columns(data):
     assert taught.classes_.tolist() == ["a", "b", "c", "d"]
     (plain,) = fit([("c", GaussianNB())], X, sets)
     np.testing.assert_allclose(
-        scores_of(taught, X, names), scores_of(plain, X, sets.classes), atol=1e-12
+        member_scores(taught, X, names), member_scores(plain, X, sets.classes), atol=1e-12
     )
 
 
@@ -244,9 +246,9 @@ def test_a_pipeline_has_the_scores_of_its_method(method, n_labels):
     for pipeline in (make_pipeline(StandardScaler(), method), make_pipeline(method)):
         rows = X if len(pipeline) == 2 else scaled
         (piped,) = fit([("a", pipeline)], rows, sets)
-        scores = scores_of(piped, rows, sets.classes)
+        scores = member_scores(piped, rows, sets.classes)
         assert scores.shape == (50, n_labels)
-        np.testing.assert_array_equal(scores, scores_of(alone, scaled, sets.classes))
+        np.testing.assert_array_equal(scores, member_scores(alone, scaled, sets.classes))
         np.testing.assert_array_equal(as_confidences(piped, scores), alone.predict_proba(scaled))
         np.testing.assert_array_equal(
             candidate_confidences(piped, rows, sets), sets.gather(alone.label_distributions_)
@@ -256,14 +258,14 @@ def test_a_pipeline_has_the_scores_of_its_method(method, n_labels):
 def test_scores_of_training_rows(data):
     X, sets, _ = data
     plknn, ipal, foreign = fit([("a", PLKNN()), ("b", IPAL()), ("c", GaussianNB())], X, sets)
-    np.testing.assert_array_equal(train_scores_of(plknn, X, sets.classes), plknn.train_output_)
+    np.testing.assert_array_equal(member_train_scores(plknn, X, sets.classes), plknn.train_output_)
     for member in (ipal, foreign):  # as for new rows
         np.testing.assert_array_equal(
-            train_scores_of(member, X, sets.classes), scores_of(member, X, sets.classes)
+            member_train_scores(member, X, sets.classes), member_scores(member, X, sets.classes)
         )
     scattered = PLCL().fit(X, sets.sets.to_sparse())  # has outputs for candidates only
     np.testing.assert_allclose(
-        train_scores_of(scattered, X, sets.classes),
+        member_train_scores(scattered, X, sets.classes),
         PLCL().fit(X, sets.sets).train_output_,
         atol=1e-8,
     )
@@ -309,7 +311,7 @@ def test_other_errors_keep_their_type(data):
     with pytest.raises(MemoryError, match="too large") as caught:
         fit([("mine", Broken(error=MemoryError("too large")))], X, sets)
     assert caught.value.__notes__ == ["The member 'mine' could not be fitted."]
-    with pytest.raises(KeyboardInterrupt), naming("mine"):
+    with pytest.raises(KeyboardInterrupt), errors_name("mine"):
         raise KeyboardInterrupt
 
 

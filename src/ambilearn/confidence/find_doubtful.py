@@ -27,7 +27,7 @@ from ambilearn.confidence.wrong_labels import (
     read_probabilities,
 )
 from ambilearn.kernel.ridge import OutputBlock
-from ambilearn.learners import HELD_OUT_ROUNDS, set_learner, without_preprocessing
+from ambilearn.learners import HELD_OUT_ROUNDS, method_inside, without_preprocessing
 from ambilearn.methods.plcl import PLCL
 from ambilearn.rows import TrainingRows
 
@@ -170,7 +170,7 @@ def find_doubtful(
         rows, columns = map(np.arange, sets.shape)
         blocks = [OutputBlock(rows, columns, np.exp(outputs))]
         return _doubt_of_sets(lambda: blocks, HOST.support(sets), True, random_state)
-    if estimator is not None and set_learner(estimator) is None:
+    if estimator is not None and method_inside(estimator) is None:
         raise TypeError(
             f"{type(estimator).__name__} does not learn from candidate sets: pass a method of this "
             "library, such as PLCL(), alone, at the end of a pipeline, or in a search. For any "

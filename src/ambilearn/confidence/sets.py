@@ -16,7 +16,7 @@ from ambilearn.backend.arrays import to_numpy
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.confidence.calibration import Calibration, with_top_confidence
 from ambilearn.confidence.temperature import scale_scores, search_temperature
-from ambilearn.learners import align_columns, find_ridge_method, fit_folds, set_learner
+from ambilearn.learners import align_columns, find_ridge_method, fit_folds, method_inside
 
 MIN_SINGLES = 20  # rows with a single candidate that the test needs at least
 THRESHOLD = 1.645  # standard errors: a one-sided test at 5 %
@@ -93,7 +93,7 @@ def calibrate_candidates(
     >>> float(proba.max().round(2)), float(calibration.scale(proba).max().round(2))
     (0.52, 0.65)
     """
-    learner = set_learner(model)
+    learner = method_inside(model)
     if learner is None:
         raise TypeError(f"{type(model).__name__} does not learn from candidate sets.")
     check_is_fitted(learner)

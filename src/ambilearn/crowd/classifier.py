@@ -33,7 +33,7 @@ from ambilearn.crowd.votes import Votes, as_votes
 from ambilearn.learners import (
     align_columns,
     find_ridge_method,
-    set_learner,
+    method_inside,
     without_preprocessing,
 )
 
@@ -465,7 +465,7 @@ def _check_learner(estimator: Any) -> None:
     last = _last(estimator)
     parameters = signature(last.fit).parameters.values()
     takes_weights = any(p.name == "sample_weight" or p.kind is p.VAR_KEYWORD for p in parameters)
-    if set_learner(estimator) is None and not takes_weights:
+    if method_inside(estimator) is None and not takes_weights:
         raise TypeError(
             f"{type(last).__name__} cannot learn from confidences: pass CrowdClassifier a method "
             "of this library, such as PLCL(), or a classifier whose fit takes sample_weight, such "

@@ -18,7 +18,7 @@ from ambilearn.learners import (
     HELD_OUT_ROUNDS,
     align_columns,
     is_search,
-    set_learner,
+    method_inside,
     weight_argument,
     without_checkpoint,
 )
@@ -84,7 +84,7 @@ def fit_candidates(estimator: Any, X: Any, candidates: CandidateSets) -> Any:
     rows in the training rows and in the held-out rows of a fold.
     """
     model = clone(estimator)
-    if set_learner(model) is not None:
+    if method_inside(model) is not None:
         return model.fit(X, candidates)
     support = HOST.support(candidates)
     if is_search(model):

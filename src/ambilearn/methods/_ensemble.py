@@ -17,7 +17,7 @@ from ambilearn._utils.types import Matrix, RandomState
 from ambilearn.base import PartialLabelClassifier, not_supported_on_device
 from ambilearn.candidates import CandidateSets
 from ambilearn.kernel.landmarks import LANDMARKS_CONSTRAINT
-from ambilearn.learners import find_ridge_method, is_search, set_learner, takes_row_weights
+from ambilearn.learners import find_ridge_method, is_search, method_inside, takes_row_weights
 from ambilearn.methods._members import computes_on_devices
 
 
@@ -277,7 +277,7 @@ def check_member(name: str, member: Any) -> None:
         raise ValueError(
             f"{name!r} is a search with refit=False, which cannot predict: pass refit=True."
         )
-    if set_learner(member) is None and not hasattr(member, "predict_proba"):
+    if method_inside(member) is None and not hasattr(member, "predict_proba"):
         raise ValueError(
             f"{name!r} ({type(member).__name__}) has no predict_proba, which members need: wrap "
             "it in sklearn.calibration.CalibratedClassifierCV."

@@ -23,7 +23,7 @@ from ambilearn._utils.types import Array, Matrix
 from ambilearn._utils.warnings import warn_user
 from ambilearn.backend import HOST, HostSupport, Support, index_rows
 from ambilearn.base import PartialLabelClassifier
-from ambilearn.learners import align_columns, is_search, set_learner, weight_argument
+from ambilearn.learners import align_columns, is_search, method_inside, weight_argument
 from ambilearn.methods._votes import normalize_candidate_votes
 from ambilearn.rows import TrainingRows, value_key
 
@@ -55,10 +55,10 @@ def is_reproducible(estimator: Any) -> bool:
     return True
 
 
-def warn_without_set_learner(members: Members, candidates: Support) -> None:
+def warn_without_method(members: Members, candidates: Support) -> None:
     """Warn if all members are foreign and the candidates have no weights."""
     is_ambiguous = candidates.n_pairs > candidates.n_rows and candidates.sets.weights is None
-    if is_ambiguous and all(set_learner(member) is None for _, member in members):
+    if is_ambiguous and all(method_inside(member) is None for _, member in members):
         warn_user(
             f"No member ({', '.join(name for name, _ in members)}) learns from candidate sets, so "
             "all candidates of a row have equal weight. Add a method of this library, such as "
@@ -83,10 +83,10 @@ def fit_members(
     shares of the candidates' weights if there are no others. With ``n_jobs``, processes fit members
     at the same time, without sharing work; on a device, members are fitted one after the other.
     """
-    ours = [each for each in members if set_learner(each[1]) is not None]
-    foreign = [each for each in members if set_learner(each[1]) is None]
+    ours = [each for each in members if method_inside(each[1]) is not None]
+    foreign = [each for each in members if method_inside(each[1]) is None]
     for name, member in ours:
-        with naming(name):
+        with errors_name(name):
             member._validate_params()
     run = _Run(rows, candidates, verbose)
     if rows.are_shared and not run.has_frame:
@@ -188,14 +188,14 @@ class _Run:
     @contextmanager
     def _reporting(self, name: str) -> Iterator[None]:
         began = perf_counter()
-        with naming(name):
+        with errors_name(name):
             yield
         if self._verbose:
             print(f"{name}: fitted in {perf_counter() - began:.2f} s", flush=True)
 
 
 @contextmanager
-def naming(name: str) -> Iterator[None]:
+def errors_name(name: str) -> Iterator[None]:
     """Add the name of the member to errors."""
     kinds = (ValueError, TypeError, RuntimeError)
     try:
@@ -211,34 +211,34 @@ def naming(name: str) -> Iterator[None]:
 # --- outputs of a fitted member, one column for each of the given labels ------------------------
 
 
-def scores_of(fitted: Any, X: Matrix, classes: Array) -> NDArray[np.float64]:
+def member_scores(fitted: Any, X: Matrix, classes: Array) -> NDArray[np.float64]:
     """Scores of a fitted member for new rows; the confidences of a foreign one."""
     if isinstance(fitted, PartialLabelClassifier):
         return fitted._checked_scores(X)
-    if set_learner(fitted) is None:
+    if method_inside(fitted) is None:
         return align_columns(fitted.predict_proba(X), fitted.classes_, classes)
     if isinstance(fitted, Pipeline):
         before, last = fitted[:-1], fitted.steps[-1][1]
-        return scores_of(last, before.transform(X) if len(before) else X, classes)
-    return scores_of(fitted.best_estimator_, X, classes)
+        return member_scores(last, before.transform(X) if len(before) else X, classes)
+    return member_scores(fitted.best_estimator_, X, classes)
 
 
 def as_confidences(fitted: Any, scores: NDArray[np.float64]) -> NDArray[np.float64]:
     """Scores of a member as its confidences, rows of shape (n, l) that sum to one."""
-    learner = set_learner(fitted)
+    learner = method_inside(fitted)
     return scores if learner is None else learner._confidences(scores)
 
 
-def train_scores_of(fitted: Any, X: Matrix, classes: Array) -> NDArray[np.float64]:
+def member_train_scores(fitted: Any, X: Matrix, classes: Array) -> NDArray[np.float64]:
     """Scores of a fitted member for its training rows.
 
     ``train_output_``, if it exists and has an entry for every label; otherwise as for new rows.
     """
-    learner = set_learner(fitted)
+    learner = method_inside(fitted)
     outputs = getattr(learner, "train_output_", None)
     is_sparse = sparse.issparse(outputs)
     if learner is None or outputs is None or (is_sparse and not learner._has_complete_train_output):
-        return scores_of(fitted, X, classes)
+        return member_scores(fitted, X, classes)
     found: NDArray[np.float64] = outputs.toarray() if is_sparse else outputs
     return found
 
@@ -270,8 +270,8 @@ def weighted_sum(weights: Any, arrays: Iterable[Any]) -> Any:
 
 def candidate_confidences(fitted: Any, X: Matrix, candidates: Support) -> Any:
     """A member's confidences in the candidates of its training rows, a support vector."""
-    learner = set_learner(fitted)
+    learner = method_inside(fitted)
     if learner is not None:
         return candidates.gather(learner.label_distributions_)
-    scores = candidates.gather(scores_of(fitted, X, candidates.classes))
+    scores = candidates.gather(member_scores(fitted, X, candidates.classes))
     return normalize_candidate_votes(candidates, scores)

@@ -24,7 +24,7 @@ from ambilearn._utils.sklearn_compat import HasMethods, Interval, StrOptions, _s
 from ambilearn._utils.types import Matrix, RandomState
 from ambilearn.backend import HOST, HostSupport, Support
 from ambilearn.base import WeightedRowsClassifier
-from ambilearn.learners import is_search, set_learner, weight_argument, without_preprocessing
+from ambilearn.learners import is_search, method_inside, weight_argument, without_preprocessing
 from ambilearn.methods._votes import normalize_candidate_votes, normalize_votes
 from ambilearn.rows import TrainingRows
 
@@ -208,7 +208,7 @@ class CandidateClassifier(MetaEstimatorMixin, WeightedRowsClassifier):
         """A new classifier with a seed; raises an error if it cannot learn from weighted pairs."""
         given = self._classifier()
         name = type(given).__name__
-        if set_learner(given) is not None:
+        if method_inside(given) is not None:
             raise ValueError(f"{name} learns from candidate sets itself: use it directly.")
         if is_search(given):
             raise ValueError(

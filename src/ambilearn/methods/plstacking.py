@@ -17,7 +17,7 @@ from ambilearn._utils.sklearn_compat import HasMethods
 from ambilearn._utils.types import Matrix, RandomState
 from ambilearn.backend import Support
 from ambilearn.kernel.ridge import MAX_DENSE_LABELS
-from ambilearn.learners import set_learner
+from ambilearn.learners import method_inside
 from ambilearn.methods._ensemble import EnsembleClassifier, check_member
 from ambilearn.methods._members import (
     as_confidences,
@@ -25,9 +25,9 @@ from ambilearn.methods._members import (
     fit_members,
     is_reproducible,
     mean_confidences,
-    scores_of,
-    train_scores_of,
-    warn_without_set_learner,
+    member_scores,
+    member_train_scores,
+    warn_without_method,
 )
 from ambilearn.methods.ipal import IPAL
 from ambilearn.methods.plcl import PLCL
@@ -210,7 +210,7 @@ class PLStacking(EnsembleClassifier):
         self._check_sizes(candidates, members)
         if members:
             self._features_of_next_level(rows.X)
-        warn_without_set_learner(members or [("final_estimator", final)], candidates)
+        warn_without_method(members or [("final_estimator", final)], candidates)
 
         seed = self._seed()
         prepared = [(name, self._prepare(member, seed)) for name, member in members]
@@ -220,7 +220,7 @@ class PLStacking(EnsembleClassifier):
         self.member_names_ = [name for name, _ in members]
         self.output_mean_, self.output_scale_ = level.mean, level.scale
         confidences = None
-        if set_learner(final) is None:
+        if method_inside(final) is None:
             confidences = mean_confidences(self.estimators_, rows.X, candidates)
         (self.final_estimator_,) = fit_members(
             [("final_estimator", self._prepare(final, seed))],
@@ -247,7 +247,7 @@ class PLStacking(EnsembleClassifier):
             return _Level([], empty, empty, rows)
         if self.cv is None:
             classes = candidates.classes
-            Z = concat_columns(*(train_scores_of(each, rows.X, classes) for each in fitted))
+            Z = concat_columns(*(member_train_scores(each, rows.X, classes) for each in fitted))
         else:
             Z = self._held_out_outputs(members, rows, candidates, seed)
         xp = array_namespace(Z)
@@ -290,7 +290,7 @@ class PLStacking(EnsembleClassifier):
             held_in = rows.take(train, train if self._pairwise else None)
             fitted = fit_members(members, *held_in.for_sets(sets[train]), n_jobs=self.n_jobs)
             parts.append(
-                concat_columns(*(scores_of(each, X_test, sets.classes) for each in fitted))
+                concat_columns(*(member_scores(each, X_test, sets.classes) for each in fitted))
             )
             position[test] = n_held_out + np.arange(len(test))
             n_held_out += len(test)
@@ -341,13 +341,13 @@ class PLStacking(EnsembleClassifier):
             )
 
     def _scores(self, X: Matrix) -> NDArray[np.float64]:
-        return scores_of(self.final_estimator_, self._with_outputs(X), self.classes_)
+        return member_scores(self.final_estimator_, self._with_outputs(X), self.classes_)
 
     def _with_outputs(self, X: Matrix) -> Any:
         """New rows with the outputs of the members, for the final estimator."""
         if not self.estimators_:
             return X
-        Z = concat_columns(*(scores_of(each, X, self.classes_) for each in self.estimators_))
+        Z = concat_columns(*(member_scores(each, X, self.classes_) for each in self.estimators_))
         return self._rows_of_next_level(X, (Z - self.output_mean_) / self.output_scale_)
 
     def _rows_of_next_level(self, X: Matrix, Z: NDArray[np.float64]) -> Any:

@@ -15,8 +15,8 @@ from ambilearn.methods._members import (
     as_confidences,
     fit_members,
     mean_confidences,
-    scores_of,
-    warn_without_set_learner,
+    member_scores,
+    warn_without_method,
     weighted_sum,
 )
 from ambilearn.methods._votes import normalize_candidate_votes, restore_class_mass
@@ -164,7 +164,7 @@ class PLVoting(EnsembleClassifier):
                 "There are no members: estimators is empty, or all members are dropped or have "
                 "weight zero. Pass at least one."
             )
-        warn_without_set_learner(members, candidates)
+        warn_without_method(members, candidates)
         self.estimators_ = fit_members(
             members, rows, candidates, n_jobs=self.n_jobs, verbose=self.verbose
         )
@@ -211,7 +211,7 @@ class PLVoting(EnsembleClassifier):
         return found
 
     def _scores(self, X: Matrix) -> NDArray[np.float64]:
-        scores = [scores_of(member, X, self.classes_) for member in self.estimators_]
+        scores = [member_scores(member, X, self.classes_) for member in self.estimators_]
         if len(scores) == 1:
             return scores[0]
         mean: NDArray[np.float64] = weighted_sum(

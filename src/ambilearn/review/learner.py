@@ -15,7 +15,7 @@ from ambilearn.base import PartialLabelClassifier
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.confidence.doubt import AnswerDoubt, Doubt
 from ambilearn.confidence.find_doubtful import doubt_of_method
-from ambilearn.learners import find_ridge_method, set_learner, without_preprocessing
+from ambilearn.learners import find_ridge_method, method_inside, without_preprocessing
 from ambilearn.methods.plcl import PLCL
 from ambilearn.tables.corrections import Corrections, apply_corrections
 from ambilearn.tables.devices import with_own_device
@@ -87,7 +87,7 @@ class Learner:
         thorough: bool = True,
         random_state: int = 0,
     ) -> None:
-        if set_learner(estimator) is None:
+        if method_inside(estimator) is None:
             raise TypeError(
                 f"{type(estimator).__name__} does not learn from candidate sets: pass a method of "
                 "this library, such as PLCL(), alone, at the end of a pipeline, or in a search."
@@ -155,14 +155,14 @@ class Learner:
         doubt = self._doubt(given, labels, quick) if self._has_numbers else None
         learned = Learned(sets, confidences, doubt, labels)
         yield learned
-        learner: Any = set_learner(self.estimator)
+        learner: Any = method_inside(self.estimator)
         if self.thorough and (not in_closed_form or learner._is_ensemble):
             yield learned._replace(doubt=self._doubt(given, labels, self.estimator, _HALVES))
 
     def _fit(self, sets: CandidateSets) -> NDArray[np.float64]:
         """Confidences of all labels by the method."""
         if not self._shares_rows:
-            model: Any = set_learner(clone(self.estimator).fit(self.X, sets))
+            model: Any = method_inside(clone(self.estimator).fit(self.X, sets))
             return to_numpy(model.label_distributions_)
         if self._rows is None:
             self._rows = self.estimator._training_rows(self.X)
