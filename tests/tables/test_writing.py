@@ -142,7 +142,7 @@ def test_what_parquet_cannot_hold_leaves_no_file(tmp_path):
     assert (tmp_path / "t.parquet").read_text() == "old"
 
 
-@pytest.mark.parametrize("name", ["t.xlsx", "t", "t.csv.gz", "t.pkl"])
+@pytest.mark.parametrize("name", ["t.xlsx", "t", "t.parquet.gz", "t.pkl"])
 def test_other_endings_are_rejected(name):
     with pytest.raises(InvalidFileError, match=r"are written to \.csv, .*choose such a name"):
         format_of_name(name)
@@ -279,3 +279,12 @@ def test_new_numbers_have_the_decimal_sign_of_the_table():
     file = io.BytesIO()
     write_table(frame, file, format="csv", delimiter=";", decimal=",")
     assert file.getvalue().decode().split() == ["x;score", "1,5;0,25", "2.5;1,0"]
+
+
+@pytest.mark.parametrize("name", ["t.json", "t.csv.gz", "t.tsv.gz", "t.jsonl.gz"])
+def test_what_is_written_is_read_again(name, tmp_path):
+    frame = pd.DataFrame({"a": ["x", "é,\t"], "b": ["1", "2"]})
+    for path in (tmp_path / name, tmp_path / f"again-{name}"):
+        write_table(frame, path, text_columns=["a", "b"])
+        assert read_frame(path).to_dict("list") == frame.to_dict("list")
+    assert (tmp_path / name).read_bytes() == (tmp_path / f"again-{name}").read_bytes()

@@ -428,7 +428,8 @@ output_options = add_options(
         default="-",
         metavar="FILE",
         common=True,
-        help="Table to write: .csv, .tsv, .parquet, .jsonl or .json. By default standard output.",
+        help="Table to write: .csv, .tsv (also .gz), .parquet, .jsonl, .json. By default standard "
+        "output.",
     ),
     prefix_option,
     escape_formulas_option,

@@ -203,7 +203,7 @@ def _embedded_kind(column: str, cells: list[Any]) -> str:
 def _describe_no_features(name: str, frame: "pd.DataFrame", left_out: dict[str, str]) -> str:
     message = (
         f"{name}: no column is left as a feature. Features are all columns but those of "
-        "candidates, label and exclude."
+        "candidates, truth and exclude."
     )
     if left_out:
         reasons = [f"{column!r} {reason}" for column, reason in left_out.items()]

@@ -1,13 +1,15 @@
-"""Write a table as CSV, Parquet or JSON lines."""
+"""Write a table as CSV, Parquet or JSON."""
 
 import csv
 import json
 import os
 import re
 from collections.abc import Sequence
+from contextlib import nullcontext
+from gzip import GzipFile
 from math import isfinite
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -16,7 +18,7 @@ from ambilearn._utils.missing import is_missing
 from ambilearn._utils.optional import requires_extra
 from ambilearn._utils.text import report_lone_surrogates
 from ambilearn.datasets.errors import InvalidFileError
-from ambilearn.datasets.frames import FORMATS
+from ambilearn.datasets.frames import FORMATS, find_format
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,12 +35,12 @@ _SIGNED_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 
 def format_of_name(name: str) -> str:
     """Format of a table by the ending of its name."""
-    format = _WRITTEN.get(Path(name).suffix.lower())
-    if format is None:
+    format = find_format(name)
+    if format not in _WRITTEN.values():
         raise InvalidFileError(
             f"{name}: tables are written to {', '.join(_WRITTEN)} files; choose such a name."
         )
-    return format
+    return str(format)
 
 
 def check_writable(format: str) -> None:
@@ -68,8 +70,8 @@ def write_table(
         The table.
     target : path-like or binary file object
         Where to write.
-    format : {"csv", "tsv", "parquet", "jsonl"}, optional
-        By default taken from the ending of the name.
+    format : {"csv", "tsv", "parquet", "jsonl", "json"}, optional
+        By default taken from the ending of the name; a name that ends in ``.csv.gz`` is compressed.
     delimiter : str, optional
         Between the cells of a CSV file; a comma by default.
     decimal : {".", ","}, default="."
@@ -91,10 +93,15 @@ def write_table(
     """
     if isinstance(target, (str, os.PathLike)):
         format = format or format_of_name(os.fspath(target))
-        with atomic_write(Path(target)) as file:
+        is_packed = Path(target).suffix.lower() == ".gz"
+        with (
+            atomic_write(Path(target)) as file,
+            # Without name and time, the same table gives the same file.
+            GzipFile("", "wb", fileobj=file, mtime=0) if is_packed else nullcontext(file) as opened,
+        ):
             write_table(
                 frame,
-                file,
+                cast(IO[bytes], opened),
                 format=format,
                 delimiter=delimiter,
                 decimal=decimal,
@@ -107,11 +114,16 @@ def write_table(
         delimiter = delimiter or ("," if format == "csv" else "\t")
         flat = _flatten_cells(frame, sep, text_columns)
         _write_csv(_escape_formulas(flat) if escape_formulas else flat, target, delimiter, decimal)
-    elif format == "jsonl":
-        for i, record in enumerate(_convert_numbers(frame, text_columns).to_dict("records")):
-            line = _json_line(record, i)
+    elif format in ("jsonl", "json"):
+        records = _convert_numbers(frame, text_columns).to_dict("records")
+        for i, record in enumerate(records):
             # Half a character is written as JSON names it; nothing else cannot be encoded.
-            target.write(line.encode(errors="backslashreplace") + b"\n")
+            line = _json_line(record, i).encode(errors="backslashreplace") + b"\n"
+            if format == "json":
+                line = (b"," if i else b"[") + line
+            target.write(line)
+        if format == "json":
+            target.write(b"]\n" if records else b"[]\n")
     else:
         _write_parquet(_convert_numbers(frame, text_columns), target)
 
