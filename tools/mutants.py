@@ -102,7 +102,10 @@ def all_mutants(root: Path) -> list[dict[str, Any]]:
         for within, node in _places(ast.parse(text)):
             for new in changes(node):
                 mutant = {"file": file.relative_to(root).as_posix(), "line": node.lineno}
-                mutant |= {"within": within, "text": lines[node.lineno - 1].strip()}
+                line = lines[node.lineno - 1].lstrip()
+                indent = len(lines[node.lineno - 1]) - len(line)
+                mutant |= {"within": within, "text": line}
+                mutant |= {"place": node.col_offset - indent}
                 mutant |= {"column": node.col_offset, "last_line": node.end_lineno}
                 old = ast.get_source_segment(text, node)
                 found.append(mutant | {"end": node.end_col_offset, "old": old, "new": new})
@@ -120,8 +123,8 @@ def mutate(text: str, mutant: dict[str, Any]) -> str:
 
 
 def find_again(mutant: dict[str, Any], mutants: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """The same change of the same line in a function of the same name, if possible in its file."""
-    keys = ("within", "text", "old", "new")
+    """The same change of the same line in a function of the same name, preferably of its file."""
+    keys = ("within", "text", "place", "old", "new")
     same = [other for other in mutants if all(other[key] == mutant[key] for key in keys)]
     return min(same, key=lambda other: other["file"] != mutant["file"], default=None)
 
