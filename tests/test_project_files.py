@@ -88,3 +88,13 @@ def test_sdist_leaves_nothing_out():
     """Hatch says nothing of an entry that it does not find."""
     included = PROJECT["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
     assert all((ROOT / name.lstrip("/")).exists() for name in included)
+
+
+def test_the_layout_lists_all_packages():
+    """In CONTRIBUTING.md, with the modules beside them."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^    (\w+)(?:/|\.py) ", text, re.M)
+    source = ROOT / "src" / "ambilearn"
+    found = {path.parent.name for path in source.glob("*/__init__.py")}
+    found |= {path.stem for path in source.glob("*.py") if not path.stem.startswith("__")}
+    assert sorted(listed) == sorted(found)
