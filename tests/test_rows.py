@@ -12,6 +12,7 @@ from sklearn.neighbors import KNeighborsTransformer
 
 from ambilearn import IPAL, LALO, PLAGGD, PLCL, PLCP, PLDA, PLKNN, SURE, PLVoting
 from ambilearn import rows as rows_module
+from ambilearn.backend.host import HostBackend
 from ambilearn.candidates import as_candidates
 from ambilearn.rows import TrainingRows, count_bytes, seed_key, value_key
 
@@ -116,6 +117,21 @@ def test_memory_is_freed_for_a_result_that_does_not_fit():
     with pytest.raises(ZeroDivisionError):  # other errors are reported, and nothing is kept
         rows.once(("ratio",), lambda: 1 / 0)
     assert rows.once(("ratio",), lambda: 2.0) == 2.0
+
+
+def test_a_matrix_that_was_partly_overwritten_is_not_factorized_again(data, monkeypatch):
+    X, sets = data
+    attempts = []
+
+    def fails(backend, matrix, ridge, overwrite):
+        attempts.append(overwrite)
+        matrix[0] = 0
+        raise MemoryError
+
+    monkeypatch.setattr(HostBackend, "factorize", fails)
+    with pytest.raises(MemoryError, match="60 rows needs more memory"):
+        SURE().fit(X, sets)
+    assert attempts == [True]
 
 
 def test_the_last_fit_uses_what_there_is_and_keeps_nothing(data, count_work):

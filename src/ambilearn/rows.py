@@ -244,10 +244,12 @@ class KernelSpace:
             try:
                 found.append(self._factor(weight, overwrite=is_last))
             except Exception as error:
-                if not is_out_of_memory(error) or not (found or self._may_overwrite):
+                # After an attempt in place, the matrix is no longer a kernel matrix.
+                can_retry = found or (self._may_overwrite and not is_last)
+                if not is_out_of_memory(error) or not can_retry:
                     raise
                 break
-        if not found:  # nothing was overwritten yet
+        if not found:
             self._rows.drop_results()
             found.append(self._factor(weights[0], overwrite=True))
         return [*found, *(found[0].with_ridge(weight) for weight in weights[len(found) :])]
