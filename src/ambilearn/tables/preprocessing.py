@@ -11,8 +11,6 @@ from sklearn.preprocessing import Normalizer, OneHotEncoder, StandardScaler
 
 from ambilearn._utils.rounds import RoundProgress, listen_to_rounds
 from ambilearn.tables.columns import EMBEDDED, Column
-from ambilearn.tables.image_files import ImageColumn
-from ambilearn.tables.text_encoder import TextEncoder
 
 if TYPE_CHECKING:
     from ambilearn.features.pretrained import PretrainedFeatures
@@ -68,6 +66,8 @@ def make_preprocessing(columns: Sequence[Column]) -> Any:
     [('numbers', ['age']), ('categories', ['town'])]
     """
     if any(column.kind == "image" for column in columns):  # which is the only one
+        from ambilearn.tables.image_files import ImageColumn
+
         return ImageColumn()
     categories = [column.name for column in columns if column.kind == "category"]
     texts = [column.name for column in columns if column.kind == "text"]
@@ -86,6 +86,8 @@ def make_preprocessing(columns: Sequence[Column]) -> Any:
         parts.append(("numbers", for_numbers, numbers))
     if categories:
         parts.append(("categories", for_categories, categories))
+    if texts:
+        from ambilearn.tables.text_encoder import TextEncoder
     # By name, not by a list of one name: what reads texts takes a single column.
     parts += [(f"text {i}", TextEncoder(), name) for i, name in enumerate(texts)]
     weights = {f"text {i}": TEXT_LENGTH for i in range(len(texts))}
