@@ -1,12 +1,11 @@
-"""DeepPLCL on digits: votes, targets, weight decay, and few rows.
+"""DeepPLCL on digits: votes, weight decay, and few rows.
 
-    python benchmarks/deep_digits.py votes teachers
+    python benchmarks/deep_digits.py votes heads
     python benchmarks/deep_digits.py few --epochs 300 --seeds 8
 
 ``votes``: three simulated annotators; their union, and the votes as weights. Two fifths of the
-digits are hard: annotators are correct there less often. ``teachers``: a small convolutional
-network and candidates at random, with each value of ``teacher``. ``heads``: the same network,
-with and without the complementary head, and with sharper targets. ``decays``: the same network,
+digits are hard: annotators are correct there less often. ``heads``: a small convolutional network
+and candidates at random, with and without the complementary head. ``decays``: the same network,
 with several values of ``weight_decay``. These use 900 digits with noise. ``few``: 100, 200 and 400
 digits without noise, as rows of pixels and as images, for the same network and the default. Prints
 the accuracy on new rows and of the cleaned labels, means over the seeds.
@@ -91,29 +90,12 @@ def measure_votes(seed, epochs, share_correct, noise):
     return {k: measure(rows, v, epochs=epochs, random_state=seed) for k, v in kinds.items()}
 
 
-def measure_teachers(seed, epochs, q):
-    """Accuracies of supervised training, and for each value of ``teacher``."""
-    rows, mask = make_images(seed, q)
-    common = {"module": make_network, "epochs": epochs, "random_state": seed}
-    supervised = {"loss": "cc", "strong_view": True, "mixup": True, "ramp": 0.5}
-    found = {"supervised": measure(rows, rows[1], **common, **supervised)}
-    for teacher in (False, True):
-        found[f"teacher={teacher}"] = measure(rows, mask, **common, teacher=teacher)
-    return found
-
-
 def measure_heads(seed, epochs, q):
-    """Accuracies with and without the complementary head, for targets of two temperatures."""
+    """Accuracies with and without the complementary head."""
     rows, mask = make_images(seed, q)
     common = {"module": make_network, "epochs": epochs, "random_state": seed}
-    kinds = {"head": {}, "no head": {"comp_power": 0.0, "comp_weight": 0.0}}
-    return {
-        f"{kind}, temperature={temperature}": measure(
-            rows, mask, temperature=temperature, **changes, **common
-        )
-        for kind, changes in kinds.items()
-        for temperature in (1.0, 0.5)
-    }
+    kinds = {"head": {}, "no head": {"comp_weight": 0.0}}
+    return {kind: measure(rows, mask, **changes, **common) for kind, changes in kinds.items()}
 
 
 def measure_decays(seed, epochs, q):
@@ -149,7 +131,6 @@ SETTINGS = {
             for share, noise in ((0.75, 3.0), (0.75, 6.0), (0.6, 3.0))
         ],
     ),
-    "teachers": (measure_teachers, [{"q": 0.5}, {"q": 0.7}]),
     "heads": (measure_heads, [{"q": 0.5}, {"q": 0.7}]),
     "decays": (measure_decays, [{"q": 0.0}, {"q": 0.5}]),
     "few": (measure_few, [{"n_rows": n_rows} for n_rows in (100, 200, 400)]),

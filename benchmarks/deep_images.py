@@ -28,14 +28,15 @@ import numpy as np
 from sklearn.base import clone
 
 from ambilearn.deep import DeepPLCL
+from ambilearn.deep.augment import CropFlip
 
 CLASSES = [
     *("airplane", "automobile", "bird", "cat", "deer"),
     *("dog", "frog", "horse", "ship", "truck"),
 ]
-NO_HEAD = {"comp_power": 0.0, "comp_weight": 0.0}
-# Cross-entropy of both views; the second half of the epochs has mixed views, as in PL-CL.
-SUPERVISED = {"loss": "cc", "strong_view": True, "mixup": True, "ramp": 0.5}
+NO_HEAD = {"comp_weight": 0.0}
+# With one candidate per row, both terms of the loss are the cross-entropy of both views.
+SUPERVISED = {"comp_weight": 0.0}
 
 # Name: how the candidates are made, and parameters of DeepPLCL.
 SETTINGS = {
@@ -44,7 +45,7 @@ SETTINGS = {
     **{f"q{q}_folds": ({"q": q, "folds": 4}, SUPERVISED) for q in (0.3, 0.5)},
     "q0.5_correct": ({"q": 0.5, "only_correct": True}, {}),
     "no_head": ({"q": 0.5}, NO_HEAD),
-    "no_strong": ({"q": 0.5}, {"strong_view": False}),
+    "no_strong": ({"q": 0.5}, {"augment": (CropFlip(), None)}),
     "no_ramp": ({"q": 0.5}, {"ramp": 0.0}),
     "no_mixup": ({"q": 0.5}, {"mixup": False}),
     **{loss: ({"q": 0.5}, {"loss": loss}) for loss in ("proden", "rc", "cc", "crdpll")},
@@ -144,37 +145,34 @@ def learn_only_correct(y):
     """After the ramp, the confidences of a row are learned only if they prefer its true label."""
     import torch
 
-    from ambilearn.deep import fitting
+    from ambilearn.deep import fitting, training
 
-    class OnlyCorrect(fitting.Trainer):
-        def __init__(self, *arguments):
-            super().__init__(*arguments)
-            truth, losses_of_rows = torch.from_numpy(y).to(self.device), self._row_losses
+    losses_of_rows = training.row_losses
+
+    class OnlyCorrect(training.Trainer):
+        def _loss(self, index, views):
+            truth = torch.from_numpy(y).to(self.device)[index]
 
             def losses(objective, f, absent, mask, confidences, ramp, *others):
                 if self.epoch >= objective.ramp * self.settings.epochs:
-                    ramp = ramp * (confidences.argmax(1) == truth[self.index])
+                    ramp = ramp * (confidences.argmax(1) == truth)
                 return losses_of_rows(objective, f, absent, mask, confidences, ramp, *others)
 
-            self._row_losses = losses
-
-        def _loss(self, index, views):
-            self.index = index
+            training.row_losses = losses
             return super()._loss(index, views)
 
     original, fitting.Trainer = fitting.Trainer, OnlyCorrect
     try:
         yield
     finally:
-        fitting.Trainer = original
+        fitting.Trainer, training.row_losses = original, losses_of_rows
 
 
-def time_passes(model, batch_shape, device, compiled, bf16, n=60):
+def time_passes(model, batch_shape, device, bf16, n=60):
     """Seconds of a step with two passes, without and with the optimizer, of a bare loop."""
     import torch
 
     network = copy.deepcopy(model.module_).to(device).requires_grad_(True).train()
-    forward = torch.compile(network) if compiled else network
     optimizer = torch.optim.SGD(network.parameters(), lr=0.0, momentum=0.9, nesterov=True)
     x = torch.randn(batch_shape, device=device).contiguous(memory_format=torch.channels_last)
     y = torch.randint(0, len(model.classes_), batch_shape[:1], device=device)
@@ -190,7 +188,7 @@ def time_passes(model, batch_shape, device, compiled, bf16, n=60):
                 wait_for_device()
                 began = perf_counter()
             with torch.autocast(device, torch.bfloat16, enabled=bf16):
-                ordinary, complementary = forward(x)
+                ordinary, complementary = network(x)
             loss = torch.nn.functional.cross_entropy(ordinary.float(), y)
             (loss + complementary.float().sigmoid().mean()).backward()
             if step_too:
@@ -237,10 +235,7 @@ def run(name, seed, changes, data):
 
 
 def _epoch_seconds(model):
-    """Typical epoch: the mean of the medians of the first and the second half of the training.
-
-    Two epochs compile: the first, which does not count, and the first that has mixed views.
-    """
+    """Typical epoch: the mean of the medians of the first and the second half of the training."""
     durations = np.diff([report.seconds for report in model.history_])
     return float(np.mean([np.median(half) for half in np.array_split(durations, 2)]))
 
@@ -251,7 +246,7 @@ def measure_time(data, changes, epochs=13):
 
     X, y, *_ = data
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    options = {"compile": device == "cuda", "random_state": 0, **changes, "epochs": epochs}
+    options = {"random_state": 0, **changes, "epochs": epochs}
     mask = make_candidates(y, 0, q=0.5)
     model = DeepPLCL(**options).fit(X, mask)
     batch = _batch_size(model, y)
@@ -261,7 +256,6 @@ def measure_time(data, changes, epochs=13):
         model,
         (2 * batch, *model._row_shape),
         device,
-        options["compile"],
         device == "cuda",
         60 if device == "cuda" else 2,
     )

@@ -6,7 +6,7 @@ from torch import nn
 from ambilearn.deep.augment import Noise, identity
 from ambilearn.deep.networks import add_heads
 from ambilearn.deep.objective import choose_objective
-from ambilearn.deep.rows import Rows
+from ambilearn.deep.rows import DeepRows
 from ambilearn.deep.training import Labels, Settings, Trainer, seeded
 
 CPU = torch.device("cpu")
@@ -23,9 +23,9 @@ def make_trainer(
         network = add_heads(features or nn.Linear(3, 5), x[:2], 4)
     weights = torch.ones(n) if row_weights is None else row_weights
     labels = Labels(mask, mask / mask.sum(1, keepdim=True), weights)
-    changes = {k: more.pop(k) for k in ("rho", "ramp", "mixup") if k in more}
+    changes = {k: more.pop(k) for k in ("ramp", "mixup") if k in more}
     objective = choose_objective(loss, **changes)
     strong = (strong or Noise(0.5)) if objective.strong_view else None
     more = {"epochs": 4, "batch_size": batch_size, "lr": 0.1, "weight_decay": 0.0} | more
     settings = Settings(objective, identity, strong, **more)
-    return Trainer(network, Rows((n, 3), x), identity, labels, settings)
+    return Trainer(network, DeepRows((n, 3), x), identity, labels, settings)

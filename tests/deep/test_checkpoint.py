@@ -45,10 +45,10 @@ def stop_at(epoch):
     return callback
 
 
-@pytest.mark.parametrize(("random_state", "teacher"), [(0, False), (None, False), (0, True)])
-def test_a_stopped_run_continues(tmp_path, random_state, teacher):
+@pytest.mark.parametrize("random_state", [0, None])
+def test_a_stopped_run_continues(tmp_path, random_state):
     path = tmp_path / "run.safetensors"
-    changes = {"random_state": random_state, "teacher": teacher}
+    changes = {"random_state": random_state}
     with pytest.raises(StopError):
         make(path, callbacks=[stop_at(4)]).set_params(**changes).fit(X, Y)
     assert path.exists()
@@ -57,7 +57,7 @@ def test_a_stopped_run_continues(tmp_path, random_state, teacher):
     assert model.n_epochs_ == 6
     assert not path.exists()  # complete: the next fit starts again
     if random_state is not None:
-        whole = make(None, teacher=teacher).fit(X, Y)
+        whole = make(None).fit(X, Y)
         np.testing.assert_array_equal(model.predict_proba(X), whole.predict_proba(X))
         np.testing.assert_array_equal(model.label_distributions_, whole.label_distributions_)
 
@@ -75,7 +75,7 @@ def test_a_stopped_run_of_images_continues(tmp_path):
 
 @pytest.mark.parametrize("in_epoch", [False, True])
 def test_control_c_writes_the_checkpoint(tmp_path, in_epoch):
-    """The state after the last complete epoch, even if the interrupt comes during the next."""
+    """The state after the last epoch; during the next epoch, the file stays as it is."""
     path = tmp_path / "run"
     done = n_steps = 0
 
@@ -92,7 +92,8 @@ def test_control_c_writes_the_checkpoint(tmp_path, in_epoch):
             signal.raise_signal(signal.SIGINT)
         return x
 
-    parameters = {"augment": (view, None), "checkpoint_seconds": 3600, "batch_size": 8}
+    seconds = 0 if in_epoch else 3600
+    parameters = {"augment": (view, None), "checkpoint_seconds": seconds, "batch_size": 8}
     with pytest.warns(UserWarning, match="after epoch 4 of 6.*another fit continues from .*run"):
         model = make(path, callbacks=[end_epoch], **parameters).fit(X, Y)
     assert model.n_epochs_ == 4
@@ -143,7 +144,7 @@ def test_control_c_in_the_last_prediction_writes_the_checkpoint(tmp_path, ramp):
     np.testing.assert_array_equal(model.label_distributions_, whole.label_distributions_)
 
 
-def test_control_c_before_the_state_is_copied_writes_the_checkpoint(tmp_path):
+def test_control_c_before_the_end_of_the_epoch_is_known_writes_the_checkpoint(tmp_path):
     """The end of the epoch is reported first."""
     parameters = {"checkpoint_seconds": 3600}
 
@@ -219,7 +220,7 @@ def test_an_error_after_the_last_epoch_leaves_the_checkpoint(tmp_path):
     "change",
     [
         {"lr": 0.01},
-        {"teacher": True},
+        {"mixup": False},
         {"epochs": 7},
         {"random_state": 1},
         {"augment": None},
@@ -296,15 +297,6 @@ def test_the_checkpoint_of_other_rows_outside_of_memory_is_rejected(tmp_path, mo
         make(path, **given).fit(second, Y)
     model = make(path, random_state=np.int64(0), **given).fit(first, Y)
     assert len(model.history_) == 4
-
-
-def test_a_compiled_run_continues_one_that_is_not(tmp_path, monkeypatch):
-    monkeypatch.setattr(torch, "compile", lambda function, **options: function)
-    path = tmp_path / "run"
-    with pytest.raises(StopError):
-        make(path, callbacks=[stop_at(4)]).fit(X, Y)
-    model = make(path, compile=True).fit(X, Y)
-    assert [report.epoch for report in model.history_] == [5, 6]
 
 
 def test_a_folder_that_is_missing_is_reported_before_the_training(tmp_path):

@@ -17,7 +17,6 @@ from sklearn.preprocessing import StandardScaler
 from ambilearn import ANYTHING, PLCL, AllBut, CandidateSearchCV
 from ambilearn.candidates import as_candidates
 from ambilearn.deep import DeepPLCL
-from ambilearn.deep.progress import EpochReport
 
 torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
@@ -192,11 +191,11 @@ def test_label_distributions_are_targets_of_the_final_network():
     """t ∝ f ∘ (1 − f̂)^c ∘ w^γ on the candidates."""
     from ambilearn.deep.fitting import predict_probabilities
 
-    model = make(comp_power=2, ramp=1.0).fit(X, [{"a": 3, "b": 1}] * 15 + ["a"] * 10 + ["c"] * 5)
+    model = make(ramp=1.0).fit(X, [{"a": 3, "b": 1}] * 15 + ["a"] * 10 + ["c"] * 5)
     rows = model._validate_rows(X, reset=False)
     f, absent = predict_probabilities(model, rows)
     np.testing.assert_allclose(model.train_output_, f, rtol=1e-5)
-    factors = (model.label_distributions_ / (f * (1 - absent) ** 2))[:15, :2]
+    factors = (model.label_distributions_ / (f * (1 - absent)))[:15, :2]
     from_weights = factors[:, 0] / factors[:, 1]
     np.testing.assert_allclose(from_weights, from_weights[0], rtol=1e-4)
     assert from_weights[0] > 1.1
@@ -330,8 +329,10 @@ def test_every_loss_learns(loss):
 @pytest.mark.parametrize(
     "change",
     [
-        *({"comp_power": 0}, {"comp_weight": 0}, {"rho": 0.5}, {"temperature": 2}, {"ramp": 0}),
-        *({"outside_weight": 0}, {"strong_view": False}, {"mixup": False}),
+        {"comp_weight": 0},
+        {"comp_weight": 2},
+        {"ramp": 0},
+        {"mixup": False},
     ],
     ids=str,
 )
@@ -430,9 +431,6 @@ def test_a_frozen_module_keeps_its_weights():
         ({"normalize": ([1, 2], [1, 2])}, "normalize must be"),
         ({"epochs": 0}, "'epochs' parameter"),
         ({"callbacks": [3]}, "callbacks must be"),
-        ({"loss": "rc", "teacher": True}, "teacher=True has no effect with loss='rc'"),
-        ({"loss": "cc", "teacher": True}, "teacher=True has no effect with loss='cc'"),
-        ({"loss": "cc", "outside_weight": 0}, "loss='cc' has no other term than .* outside_weight"),
     ],
 )
 def test_wrong_parameters(parameters, message):
@@ -482,7 +480,6 @@ def test_reports(capsys):
     model = make(callbacks=[seen.append], verbose=True).fit(X, SETS)
     assert seen == model.history_
     assert [report.epoch for report in seen] == [1, 2, 3]
-    assert isinstance(seen[0], EpochReport)
     assert "epoch 3 of 3, loss" in capsys.readouterr().err
 
 

@@ -67,7 +67,7 @@ def test_fit_describes_the_table(model):
 
 def test_a_model_of_images_comes_back(model):
     loaded = load_model(model[0])
-    assert loaded.columns == (("photo", "image", 1),)
+    assert [(each.name, each.kind) for each in loaded.columns] == [("photo", "image")]
     assert loaded.about["method"] == "deepplcl"
     assert loaded.method.device == "auto"
 

@@ -139,13 +139,14 @@ def test_targets(batch):
     for i in range(B):
         for j in np.flatnonzero(mask[i]):
             expected[i, j] = np.sqrt(softmax(weak)[i, j] * softmax(strong)[i, j])
-            expected[i, j] *= (1 - sigmoid(comp)[i, j]) ** 2 * P[i, j] ** 3
-    expected = expected ** (1 / 1.5)
+            expected[i, j] *= (1 - sigmoid(comp)[i, j]) * P[i, j] ** 3
     expected /= expected.sum(1, keepdims=True)
     arguments = map(torch.tensor, (comp, mask))
     views = [torch.tensor(weak), torch.tensor(strong)]
-    objective = choose_objective("plcl", comp_power=2.0, temperature=1.5)
-    found = make_targets(objective, views, *arguments, 3 * torch.tensor(np.where(mask, P, 1)).log())
+    assert choose_objective("plcl", comp_weight=0).comp_power == 0
+    found = make_targets(
+        PRESETS["plcl"], views, *arguments, 3 * torch.tensor(np.where(mask, P, 1)).log()
+    )
     np.testing.assert_allclose(found.numpy(), expected, rtol=1e-6)
 
 

@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch")
 
 from ambilearn.deep import options  # noqa: E402
 from ambilearn.deep.augment import CropFlip, Noise, StrongImageView, SwapFeatures, identity  # noqa: E402
-from ambilearn.deep.rows import Rows, check_rows  # noqa: E402
+from ambilearn.deep.rows import DeepRows, check_rows  # noqa: E402
 
 CPU = torch.device("cpu")
 
@@ -38,7 +38,7 @@ def test_an_unavailable_device(name):
         options.choose_device(name)
 
 
-ROWS = {n: Rows((n, 3), torch.zeros(n, 3)) for n in (60, 320, 6_400)}
+ROWS = {n: DeepRows((n, 3), torch.zeros(n, 3)) for n in (60, 320, 6_400)}
 
 
 @pytest.mark.parametrize(("n", "expected"), [(60, 1500), (320, 150), (6_400, 100)])
@@ -47,7 +47,7 @@ def test_epochs(n, expected):
 
 
 def test_fewer_epochs_of_images_on_a_cpu():
-    images = Rows((6_400, 1, 1, 1), torch.zeros(6_400, 1, 1, 1))
+    images = DeepRows((6_400, 1, 1, 1), torch.zeros(6_400, 1, 1, 1))
     assert options.choose_epochs(None, images, 32, CPU) == 25
     assert options.choose_epochs(None, images, 32, torch.device("cuda")) == 100
 
@@ -60,8 +60,8 @@ def test_few_steps_give_a_warning():
         assert options.choose_epochs(60, ROWS[320], 32, CPU) == 60
 
 
-IMAGES = [Rows((2, c, 4, 4), torch.zeros(2, c, 4, 4)) for c in (1, 3)]
-MATRIX = Rows((2, 3), torch.zeros(2, 3))
+IMAGES = [DeepRows((2, c, 4, 4), torch.zeros(2, c, 4, 4)) for c in (1, 3)]
+MATRIX = DeepRows((2, 3), torch.zeros(2, 3))
 
 
 @pytest.mark.parametrize(
@@ -86,19 +86,13 @@ def test_wrong_views_are_rejected(augment):
         options.choose_views(augment, MATRIX, True)
 
 
-def test_precision_and_compilation():
-    assert not options.choose_precision("auto", CPU)
-    assert options.choose_precision("bf16", CPU)
-    assert not options.choose_precision("fp32", torch.device("cuda"))
-    assert not options.choose_compilation("auto", CPU, 10**6)
-    assert options.choose_compilation("auto", torch.device("cuda"), 10**6)
-    assert not options.choose_compilation("auto", torch.device("cuda"), 10)
-    assert options.choose_compilation(True, CPU, 10)
+def test_a_cpu_computes_in_single_precision():
+    assert not options.computes_in_bf16(CPU)
 
 
 def standardized(X, normalize="auto"):
     X = np.asarray(X)
-    rows = check_rows(X) if X.ndim > 2 else Rows(X.shape, torch.from_numpy(X))
+    rows = check_rows(X) if X.ndim > 2 else DeepRows(X.shape, torch.from_numpy(X))
     standardizer = options.Standardizer.of(rows, normalize)
     held = standardizer.apply(rows)
     return standardizer.prepare(held, CPU)(held.batch(torch.arange(len(X)), CPU)).numpy()
@@ -134,11 +128,11 @@ def test_given_means_and_scales():
 @pytest.mark.parametrize("value", [0.1, 100.7, 1e-200, -3e5])
 def test_the_scale_of_a_constant_is_one(value):
     X = np.full((100, 1), value)
-    standardizer = options.Standardizer.of(Rows(X.shape, torch.from_numpy(X)), "auto")
+    standardizer = options.Standardizer.of(DeepRows(X.shape, torch.from_numpy(X)), "auto")
     assert standardizer.scale == 1
 
 
 def test_few_large_images_are_enough_for_mean_and_scale():
-    rows = Rows((3000, 3, 400, 500), read=lambda index: torch.zeros(len(index), 1))
+    rows = DeepRows((3000, 3, 400, 500), read=lambda index: torch.zeros(len(index), 1))
     assert len(options.sample_rows(rows)) == 2**25 // 600_000
-    assert len(options.sample_rows(Rows((9000, 3, 32, 32), read=rows.read))) == 4096
+    assert len(options.sample_rows(DeepRows((9000, 3, 32, 32), read=rows.read))) == 4096

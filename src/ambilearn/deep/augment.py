@@ -16,7 +16,7 @@ View = Callable[[Tensor], Tensor]
 class ImageView:
     """Base of the views of images: a function of the batch and of uniform random numbers.
 
-    The function itself has no random state, so it can be compiled.
+    The function itself has no random state.
     """
 
     n_random: int  # numbers per image

@@ -46,8 +46,6 @@ class Checkpoint:
             ) from error
         self._run = _fingerprint(trainer, also)
         self._written = monotonic()
-        self._unwritten: tuple[dict[str, Tensor], dict[str, str]] | None = None
-        self._kept_epoch = 0
 
     def resume(self) -> None:
         """Continue from the file, if there is one.
@@ -81,45 +79,32 @@ class Checkpoint:
                 "cross_val_score and GridSearchCV, use checkpoint=None."
             )
         _restore(self._trainer, tensors)
-        self._trainer.epoch, self._trainer.step, self._trainer.power = epoch, step, power
-        self._kept_epoch = epoch
+        self._trainer.continue_from(epoch, step, power)
 
     def end_epoch(self) -> None:
-        """Keep a copy of the state, and write it unless the last write was too recent."""
-        self._keep()
+        """Write the state, unless the last write was too recent."""
         if monotonic() - self._written >= self._every:
             self.write()
 
-    def _keep(self) -> None:
+    def write(self) -> bool:
+        """Write the state after an epoch; return whether there is a file.
+
+        Within an epoch the file stays as it is. Gives a warning if it cannot be written. An older
+        one is kept. Ctrl-C has an effect only after the write.
+        """
+        if self._trainer.step == self._trainer.epoch * self._trainer.steps_per_epoch:
+            run_to_end(self._write)
+        return self._path.exists()
+
+    def _write(self) -> None:
         trainer = self._trainer
         about = {"run": self._run, "power": repr(trainer.power)}
         about |= {"epoch": str(trainer.epoch), "step": str(trainer.step)}
-        tensors = _collect(trainer)
-        self._unwritten = {name: t.detach().clone() for name, t in tensors.items()}, about
-        self._kept_epoch = trainer.epoch
-
-    def write(self) -> bool:
-        """Write the state after the last complete epoch; return whether there is a file.
-
-        Gives a warning if the file cannot be written. An older one is kept. Ctrl-C has an effect
-        only after the write.
-        """
-        run_to_end(self._write_newest)
-        return self._path.exists()
-
-    def _write_newest(self) -> None:
-        if self._kept_epoch < self._trainer.epoch:  # interrupted before the state was copied
-            self._keep()
-        if self._unwritten is not None:
-            self._write(*self._unwritten)
-
-    def _write(self, tensors: dict[str, Tensor], about: dict[str, str]) -> None:
-        copies = {name: t.cpu().contiguous() for name, t in tensors.items()}
-        content = self._format.save(copies, about | {"checksum": _checksum(copies, about)})
+        tensors = {name: t.detach().cpu().contiguous() for name, t in _collect(trainer).items()}
+        content = self._format.save(tensors, about | {"checksum": _checksum(tensors, about)})
         try:
             with atomic_write(self._path) as file:
                 file.write(content)
-            self._unwritten = None
         except OSError as error:  # such as a full disk: the training is not lost
             warn_user(f"The checkpoint {self._path} could not be written: {error.strerror}.")
         self._written = monotonic()
@@ -185,7 +170,7 @@ def _fingerprint(trainer: Trainer, also: str) -> str:
     Trained weights do not count: they may start at random, so that they differ in another process.
     """
     settings, labels = trainer.settings, trainer.labels
-    named = {name: _name(value) for name, value in vars(settings).items() if name != "compiled"}
+    named = {name: _name(value) for name, value in vars(settings).items()}
     shapes = {name: list(t.shape) for name, t in trainer.network.state_dict().items()}
     parts = re.sub(" at 0x[0-9a-f]+", "", repr(trainer.network))  # addresses of functions
     text = json.dumps([named, shapes, parts, list(trainer.rows.shape), also], sort_keys=True)

@@ -20,7 +20,7 @@ from ambilearn.candidates import CandidateSets
 from ambilearn.rows import TrainingRows
 
 if TYPE_CHECKING:
-    from ambilearn.deep.rows import Rows
+    from ambilearn.deep.rows import DeepRows
 
 _NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
 _POSITIVE = Interval(Real, 0, None, closed="neither")
@@ -38,7 +38,7 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
     .. math::
 
         t &\propto 1_S \circ \sqrt{f(x') \circ f(x'')} \circ (1 - \hat f(x'))^c,
-        \quad P \leftarrow \rho P + (1 - \rho) t, \\
+        \quad P \leftarrow t, \\
         \text{loss} &= \tfrac r2 [\mathrm{CE}(P, f(x')) + \mathrm{CE}(P, f(x''))]
         - \tfrac12 \sum_{x', x''} \log \sum_{j \in S} f_j + \tau\,\mathrm{BCE}(\hat f, Q),
 
@@ -63,32 +63,23 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
         for larger ones, all untrained. An instance is copied; its
         weights that do not require a gradient do not change.
     loss : {"plcl", "proden", "rc", "cc", "crdpll"}, default="plcl"
-        Method. It sets those of the next eight parameters that are None.
-    comp_power : float, optional
-        c, the power of the complementary head in the targets; 1 for PL-CL, otherwise 0.
+        Method. It sets those of the next three parameters that are None.
     comp_weight : float, optional
-        τ, the weight of the complementary head's loss; 4 for PL-CL, otherwise 0.
-    rho : float, optional
-        ρ, the share of a row's confidences that a step keeps; 0 by default.
-    temperature : float, optional
-        Targets are raised to the power 1 / temperature; larger values delay convergence. 1 by
-        default.
+        τ, the weight of the complementary head's loss; 4 for PL-CL, otherwise 0. The power c of the
+        head in the targets is 1 if τ is positive, otherwise 0.
     ramp : float, optional
         Share of the epochs in which r grows to 1; s grows to 1 in the others. The share is .5 for
         PL-CL, .4 for CRDPLL, otherwise 0.
-    outside_weight : float, optional
-        Weight of the second term of the loss; 0 for PRODEN and RC, otherwise 1.
-    strong_view : bool, optional
-        Whether to use the strong view; True for PL-CL and CRDPLL, otherwise False.
     mixup : bool, optional
         Whether to mix the strong views of settled rows (confidence of .9 or more) in pairs after
         the ramp, and their losses by the same shares; True for PL-CL, otherwise False. Without a
         strong view it has no effect.
     augment : "auto", pair of callables, or None, default="auto"
         Functions that make the weak and the strong view of a batch of standardized rows, a tensor
-        on the device; either may be None. ``"auto"`` shifts, mirrors, recolors, warps and partially
-        erases images (gray ones are not mirrored: they may be letters), and adds noise to the rows
-        of a matrix. None uses the rows as they are.
+        on the device; either may be None. Without a strong view there is only the weak one. The
+        losses PRODEN, RC and CC use no strong view. ``"auto"`` shifts, mirrors, recolors, warps and
+        partially erases images (gray ones are not mirrored: they may be letters), and adds noise to
+        the rows of a matrix. None uses the rows as they are.
     epochs : int, optional
         Passes over the rows, each in random order. Rows that do not fill the last batch of a pass
         are left out. By default 100, or 25 for images on a CPU, but more if a training has fewer
@@ -101,10 +92,6 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
     weight_decay : float, optional
         Weight decay; by default .01 for a matrix, otherwise .005. Biases and the scales of
         normalizations do not decay.
-    teacher : bool, default=False
-        Make the targets with averaged weights after the first epoch, from the weak view, which
-        costs another forward pass. Not supported by RC, whose targets are those of the network
-        after each step, and CC, which has none.
     normalize : "auto", pair of array-likes, or None, default="auto"
         Mean and standard deviation of each feature or channel; ``"auto"`` takes those of the
         training rows. A network that was trained before needs the values it was trained with. None
@@ -115,10 +102,6 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
         same size, otherwise the median of their shorter sides; at most 224.
     device : str, default="auto"
         Device of PyTorch, such as ``"cpu"`` or ``"cuda:1"``; ``"auto"`` is a GPU if there is one.
-    precision : {"auto", "bf16", "fp32"}, default="auto"
-        Floating-point format of the network: ``"auto"`` is bfloat16 on a GPU that has it.
-    compile : "auto" or bool, default="auto"
-        Whether ``torch.compile`` is used; ``"auto"`` uses it for long runs on a GPU.
     checkpoint : path, optional
         File to which the state of the training is written, also after Ctrl-C. A fit with the same
         rows and parameters continues from it, and deletes it when complete. Networks are compared
@@ -174,7 +157,7 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
 
     After the first epoch, Ctrl-C ends the training and leaves a model that can be used. During the
     first epoch it ends the fit without a model, as do another Ctrl-C and one after the last epoch.
-    In all cases another fit with ``checkpoint`` continues after the last complete epoch. In a fold
+    Another fit with ``checkpoint`` continues after the last epoch that was written. In a fold
     of :class:`CandidateSearchCV`, :class:`CrowdClassifier` or :func:`find_doubtful`, Ctrl-C ends
     the whole call.
 
@@ -211,25 +194,17 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
     _parameter_constraints = {
         "module": [StrOptions({"auto"}), callable],
         "loss": [StrOptions({"plcl", "proden", "rc", "cc", "crdpll"})],
-        "comp_power": [_NOT_NEGATIVE, None],
         "comp_weight": [_NOT_NEGATIVE, None],
-        "rho": [Interval(Real, 0, 1, closed="left"), None],
-        "temperature": [_POSITIVE, None],
         "ramp": [_SHARE, None],
-        "outside_weight": [_NOT_NEGATIVE, None],
-        "strong_view": ["boolean", None],
         "mixup": ["boolean", None],
         "augment": [StrOptions({"auto"}), "array-like", None],
         "epochs": [Interval(Integral, 1, None, closed="left"), None],
         "batch_size": [Interval(Integral, 2, None, closed="left"), None],
         "lr": [_POSITIVE],
         "weight_decay": [_NOT_NEGATIVE, None],
-        "teacher": ["boolean"],
         "normalize": [StrOptions({"auto"}), "array-like", None],
         "image_size": [Interval(Integral, 1, None, closed="left"), "array-like", None],
         "device": [str],
-        "precision": [StrOptions({"auto", "bf16", "fp32"})],
-        "compile": [StrOptions({"auto"}), "boolean"],
         "checkpoint": [str, PathLike, None],
         "checkpoint_seconds": [_NOT_NEGATIVE],
         "warm_start": ["boolean"],
@@ -243,25 +218,17 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
         *,
         module: Any = "auto",
         loss: str = "plcl",
-        comp_power: float | None = None,
         comp_weight: float | None = None,
-        rho: float | None = None,
-        temperature: float | None = None,
         ramp: float | None = None,
-        outside_weight: float | None = None,
-        strong_view: bool | None = None,
         mixup: bool | None = None,
         augment: Any = "auto",
         epochs: int | None = None,
         batch_size: int | None = None,
         lr: float = 0.05,
         weight_decay: float | None = None,
-        teacher: bool = False,
         normalize: Any = "auto",
         image_size: Any = None,
         device: str = "auto",
-        precision: str = "auto",
-        compile: Any = "auto",
         checkpoint: Any = None,
         checkpoint_seconds: float = 60.0,
         warm_start: bool = False,
@@ -271,25 +238,17 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
     ) -> None:
         self.module = module
         self.loss = loss
-        self.comp_power = comp_power
         self.comp_weight = comp_weight
-        self.rho = rho
-        self.temperature = temperature
         self.ramp = ramp
-        self.outside_weight = outside_weight
-        self.strong_view = strong_view
         self.mixup = mixup
         self.augment = augment
         self.epochs = epochs
         self.batch_size = batch_size
         self.lr = lr
         self.weight_decay = weight_decay
-        self.teacher = teacher
         self.normalize = normalize
         self.image_size = image_size
         self.device = device
-        self.precision = precision
-        self.compile = compile
         self.checkpoint = checkpoint
         self.checkpoint_seconds = checkpoint_seconds
         self.warm_start = warm_start
@@ -319,17 +278,17 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
         """
         return super().fit(X, y, sample_weight)
 
-    def _validate_rows(self, X: Any, *, reset: bool = True, **options: Any) -> "Rows":
+    def _validate_rows(self, X: Any, *, reset: bool = True, **options: Any) -> "DeepRows":
         with requires_extra("deep", purpose="DeepPLCL"):
             import torch
 
-        from ambilearn.deep.rows import Rows, check_form, check_rows, is_matrix, to_host_array
+        from ambilearn.deep.rows import DeepRows, check_form, check_rows, is_matrix, to_host_array
 
         check_form(X)
         if isinstance(X, torch.Tensor):
             X = to_host_array(X)
         if is_matrix(X) and (reset or len(self._row_shape) == 1):
-            rows = Rows.of_matrix(super()._validate_rows(X, reset=reset, **options))
+            rows = DeepRows.of_matrix(super()._validate_rows(X, reset=reset, **options))
         else:
             fitted_to = (None, None) if reset else (self._row_shape, self._learned_bytes)
             rows = check_rows(X, self.image_size, *fitted_to)
@@ -358,7 +317,7 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
         with unchanged_on_error(self) if self.warm_start else nullcontext():
             return super()._check_and_fit(X, y, sample_weight)
 
-    def _own_rows(self, X: Any) -> "Rows":
+    def _own_rows(self, X: Any) -> "DeepRows":
         return self._validate_rows(X, ensure_min_samples=2)
 
     def _training_rows(self, X: Any) -> TrainingRows:
@@ -369,7 +328,7 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
 
     def _check_fit_input(
         self, X: Any, y: Any, sample_weight: ArrayLike | None
-    ) -> tuple["Rows", CandidateSets]:
+    ) -> tuple["DeepRows", CandidateSets]:
         with requires_extra("deep", purpose="DeepPLCL"):
             from ambilearn.deep.rows import check_form
 
@@ -398,7 +357,7 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
         fit_network(self, rows.X, candidates, seed)
         del self._previous  # frees the memory of the previous network
 
-    def _scores(self, X: "Rows") -> NDArray[np.float64]:
+    def _scores(self, X: "DeepRows") -> NDArray[np.float64]:
         from ambilearn.deep.fitting import predict_probabilities
 
         with np.errstate(divide="ignore"):

@@ -18,17 +18,22 @@ from ambilearn.deep import options
 from ambilearn.deep.augment import CropFlip
 from ambilearn.deep.checkpoint import Checkpoint
 from ambilearn.deep.held_out import HeldOut
-from ambilearn.deep.networks import TwoHeads, add_heads, choose_features, choose_width
+from ambilearn.deep.networks import (
+    TwoHeads,
+    add_heads,
+    choose_features,
+    choose_width,
+    compute_features,
+    compute_outputs,
+)
 from ambilearn.deep.objective import Objective, choose_objective, make_targets
-from ambilearn.deep.prediction import compute_features, compute_outputs
-from ambilearn.deep.progress import report_printers, reports
-from ambilearn.deep.rows import Rows
-from ambilearn.deep.training import Labels, Settings, Trainer, seeded
+from ambilearn.deep.rows import DeepRows
+from ambilearn.deep.training import Labels, Settings, Trainer, report_printers, reports, seeded
 
 
 @torch.inference_mode(False)
 @torch.enable_grad()  # even if the caller has switched gradients off
-def fit_network(model: Any, rows: Rows, candidates: Support, seed: int) -> None:
+def fit_network(model: Any, rows: DeepRows, candidates: Support, seed: int) -> None:
     """Train a network, and set the attributes of the estimator.
 
     ``seed`` is that of all random numbers.
@@ -68,7 +73,7 @@ def fit_network(model: Any, rows: Rows, candidates: Support, seed: int) -> None:
         saved.remove()
 
 
-def _label_rows(model: Any, rows: Rows, trainer: Trainer) -> NDArray[np.float64]:
+def _label_rows(model: Any, rows: DeepRows, trainer: Trainer) -> NDArray[np.float64]:
     """Confidences of the training rows by the final network; sets ``train_output_``."""
     ordinary, complementary = predict_probabilities(model, rows, standardized=True)
     model.train_output_ = ordinary
@@ -83,16 +88,10 @@ def _label_rows(model: Any, rows: Rows, trainer: Trainer) -> NDArray[np.float64]
     return final
 
 
-def _settings(model: Any, objective: Objective, rows: Rows, device: torch.device) -> Settings:
-    if model.teacher and (objective.update == "next" or not objective.target_weight):
-        raise ValueError(
-            f"teacher=True has no effect with loss={model.loss!r}, which does not use its targets. "
-            "Use teacher=False."
-        )
+def _settings(model: Any, objective: Objective, rows: DeepRows, device: torch.device) -> Settings:
     batch_size = options.choose_batch_size(model.batch_size, rows.shape)
     weak, strong = options.choose_views(model.augment, rows, objective.strong_view)
     epochs = options.choose_epochs(model.epochs, rows, batch_size, device)
-    n_steps = epochs * max(1, len(rows) // batch_size)
     decay = model.weight_decay
     if decay is None:
         decay = 0.005 if rows.are_images else 0.01
@@ -104,9 +103,7 @@ def _settings(model: Any, objective: Objective, rows: Rows, device: torch.device
         batch_size=batch_size,
         lr=model.lr,
         weight_decay=decay,
-        teacher=model.teacher,
-        bf16=options.choose_precision(model.precision, device),
-        compiled=options.choose_compilation(model.compile, device, n_steps),
+        bf16=options.computes_in_bf16(device),
     )
 
 
@@ -123,7 +120,9 @@ def _labels(candidates: Support, device: torch.device) -> Labels:
     return Labels(torch.from_numpy(mask).to(device), confidences, weights, log_shares)
 
 
-def _network(model: Any, rows: Rows, prepare: Any, n_labels: int, device: torch.device) -> TwoHeads:
+def _network(
+    model: Any, rows: DeepRows, prepare: Any, n_labels: int, device: torch.device
+) -> TwoHeads:
     shape = rows.shape[1:]
     width = choose_width(shape, device) if len(shape) == 3 else 0
     features = choose_features(model.module, shape, width).to(device)
@@ -185,7 +184,7 @@ def _train(trainer: Trainer, model: Any, saved: Checkpoint | None) -> list[Any]:
 
 
 def predict_probabilities(
-    model: Any, rows: Rows, *, standardized: bool = False
+    model: Any, rows: DeepRows, *, standardized: bool = False
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Outputs f and f̂ of the two heads, each of shape (n, l)."""
     held = rows if standardized else model._standardizer.apply(rows)
@@ -195,21 +194,21 @@ def predict_probabilities(
     return ordinary / ordinary.sum(axis=1, keepdims=True), complementary
 
 
-def extract_features(model: Any, rows: Rows) -> NDArray[np.float32]:
+def extract_features(model: Any, rows: DeepRows) -> NDArray[np.float32]:
     """Features of the rows, shape (n, d)."""
     held = model._standardizer.apply(rows)
     features: NDArray[np.float32] = compute_features(**_inputs(model, held)).numpy()
     return features
 
 
-def _inputs(model: Any, rows: Rows) -> dict[str, Any]:
+def _inputs(model: Any, rows: DeepRows) -> dict[str, Any]:
     """Arguments of the functions that compute outputs and features."""
     device = options.choose_device(model.device)
     return {
         "network": model.module_.to(device),
         "rows": rows,
         "prepare": model._standardizer.prepare(rows, device),
-        "bf16": options.choose_precision(model.precision, device),
+        "bf16": options.computes_in_bf16(device),
     }
 
 

@@ -7,7 +7,7 @@ import torch
 from numpy.typing import NDArray
 
 from ambilearn._utils.warnings import warn_user
-from ambilearn.deep.prediction import compute_outputs
+from ambilearn.deep.networks import compute_outputs
 from ambilearn.deep.training import Trainer
 from ambilearn.methods.plcl import PLCL
 

@@ -3,8 +3,7 @@
 For a row with candidates S and confidences P on them, outputs f of the ordinary head and f̂ of the
 complementary head, a weak view x′ and a strong view x″::
 
-    t ∝ 1_S ∘ [√(f(x′) ∘ f(x″)) ∘ (1 − f̂(x′))^c ∘ w^γ]^(1/T)
-    P ← ρ P + (1 − ρ) t
+    P ← t ∝ 1_S ∘ √(f(x′) ∘ f(x″)) ∘ (1 − f̂(x′))^c ∘ w^γ
     loss = r a ½[CE(P, f(x′)) + CE(P, f(x″))] + b ½[U(f(x′)) + U(f(x″))]
            + τ ½[BCE(f̂(x′), Q) + BCE(f̂(x″), Q)]
 
@@ -37,10 +36,6 @@ class Objective:
         c, the power of the complementary head in the targets.
     comp_weight : float
         τ, the weight of the complementary head's loss.
-    rho : float
-        ρ, the share of the previous confidences that is kept.
-    temperature : float
-        T: the factors of the targets have the power 1 / T.
     ramp : float
         Share of the epochs in which r grows from 0 to 1.
     target_weight : float
@@ -62,8 +57,6 @@ class Objective:
 
     comp_power: float = 1.0
     comp_weight: float = 4.0
-    rho: float = 0.0
-    temperature: float = 1.0
     ramp: float = 0.5
     target_weight: float = 1.0
     outside_weight: float = 1.0
@@ -96,16 +89,12 @@ PRESETS = {
 }
 
 
-def choose_objective(loss: str, **changes: Any) -> Objective:
+def choose_objective(loss: str, **changes: float | bool | None) -> Objective:
     """The preset of a name, with the values that are not None in place of its own."""
-    given = {name: value for name, value in changes.items() if value is not None}
-    chosen = replace(PRESETS[loss], **given)
-    if not (chosen.target_weight or chosen.outside_weight or chosen.comp_weight):
-        raise ValueError(
-            f"loss={loss!r} has no other term than that of outside_weight, which is 0. Use a "
-            "positive outside_weight."
-        )
-    return chosen
+    given: dict[str, Any] = {name: value for name, value in changes.items() if value is not None}
+    if "comp_weight" in given:
+        given["comp_power"] = float(given["comp_weight"] > 0)
+    return replace(PRESETS[loss], **given)
 
 
 def fit_power(log_shares: Tensor, mask: Tensor, confidences: Tensor) -> float:
@@ -152,7 +141,7 @@ def make_targets(
             score = score + objective.comp_power * torch.log(allowed)
         if prior is not None:
             score = score + prior
-        return (score / objective.temperature).masked_fill(~mask, -torch.inf).softmax(1)
+        return score.masked_fill(~mask, -torch.inf).softmax(1)
 
 
 def row_losses(

@@ -11,13 +11,12 @@ from torch import Tensor
 
 from ambilearn._utils.warnings import warn_user
 from ambilearn.deep.augment import CropFlip, Noise, StrongImageView, SwapFeatures, View, identity
-from ambilearn.deep.rows import Rows
+from ambilearn.deep.rows import DeepRows
 
 _SAMPLE = 4096  # images from which mean and scale are computed
 _SAMPLE_VALUES = 2**25  # of these images: fewer of large ones, which need less memory
 _VALUES_PER_STEP = 2**23  # 512 color images of 64 pixels, or 64 of 224
 _STEPS, _FEWEST_STEPS = 1500, 600  # of a training: by default, and without a warning
-_STEPS_WORTH_COMPILING = 7000  # half a minute of compilation saves 4 ms a step on an H200
 
 
 def choose_device(name: str) -> torch.device:
@@ -55,7 +54,7 @@ def choose_batch_size(batch_size: int | None, shape: tuple[int, ...]) -> int:
     return int(min(512, max(32, 2 ** round(log2(max(1, wanted))))))
 
 
-def choose_epochs(epochs: int | None, rows: Rows, batch_size: int, device: torch.device) -> int:
+def choose_epochs(epochs: int | None, rows: DeepRows, batch_size: int, device: torch.device) -> int:
     """By default at least 1,500 steps, and 100 epochs; 25 of images on a CPU.
 
     Gives a warning if the epochs of the user are too few for a useful network.
@@ -73,7 +72,7 @@ def choose_epochs(epochs: int | None, rows: Rows, batch_size: int, device: torch
     return epochs
 
 
-def choose_views(augment: Any, rows: Rows, strong: bool) -> tuple[View, View | None]:
+def choose_views(augment: Any, rows: DeepRows, strong: bool) -> tuple[View, View | None]:
     """The functions that make the weak and the strong view; None if there is one view only.
 
     ``augment`` is the parameter of the estimator, and ``strong`` whether the loss uses a strong
@@ -83,7 +82,7 @@ def choose_views(augment: Any, rows: Rows, strong: bool) -> tuple[View, View | N
     return identity if weak is None else weak, strong_view if strong else None
 
 
-def _choose_pair(augment: Any, rows: Rows) -> tuple[View | None, View | None]:
+def _choose_pair(augment: Any, rows: DeepRows) -> tuple[View | None, View | None]:
     if augment is None:
         return None, None
     if isinstance(augment, str) and rows.are_images:
@@ -100,18 +99,9 @@ def _choose_pair(augment: Any, rows: Rows) -> tuple[View | None, View | None]:
     return augment[0], augment[1]
 
 
-def choose_precision(precision: str, device: torch.device) -> bool:
-    """Whether the network computes in bfloat16."""
-    if precision == "auto":
-        return device.type == "cuda" and bool(torch.cuda.is_bf16_supported())
-    return precision == "bf16"
-
-
-def choose_compilation(compile: Any, device: torch.device, n_steps: int) -> bool:
-    """Whether to compile: by default on a GPU, in runs that are long enough to pay for it."""
-    if isinstance(compile, str):
-        return device.type == "cuda" and n_steps >= _STEPS_WORTH_COMPILING
-    return bool(compile)
+def computes_in_bf16(device: torch.device) -> bool:
+    """Whether the network computes in bfloat16: on a GPU that has it."""
+    return device.type == "cuda" and bool(torch.cuda.is_bf16_supported())
 
 
 @dataclass(frozen=True)
@@ -125,7 +115,7 @@ class Standardizer:
     scale: NDArray[np.float64]
 
     @classmethod
-    def of(cls, rows: Rows, normalize: Any) -> "Standardizer":
+    def of(cls, rows: DeepRows, normalize: Any) -> "Standardizer":
         """From the rows, or from the parameter ``normalize`` of the estimator."""
         n, unit = rows.shape[1], rows.unit
         if normalize is None:
@@ -140,15 +130,15 @@ class Standardizer:
         rounding = 10 * np.finfo(float).eps * np.abs(values).max(axis=axes)
         return cls(values.mean(axis=axes), np.where(scale > rounding, scale, 1.0))
 
-    def apply(self, rows: Rows) -> Rows:
+    def apply(self, rows: DeepRows) -> DeepRows:
         """The rows of a matrix standardized in full precision; other rows as they are."""
         if rows.held is None or rows.are_images:
             return rows
         values = (rows.held.numpy() - self.mean) / self.scale
         with np.errstate(over="ignore"):  # the output of the network is checked
-            return Rows(rows.shape, torch.from_numpy(values.astype(np.float32)))
+            return DeepRows(rows.shape, torch.from_numpy(values.astype(np.float32)))
 
-    def prepare(self, rows: Rows, device: torch.device) -> View:
+    def prepare(self, rows: DeepRows, device: torch.device) -> View:
         """The function that standardizes a batch of the rows on the device."""
         if rows.held is not None and not rows.are_images:
             return identity  # done by apply
@@ -172,7 +162,7 @@ def _check_normalization(normalize: Any, n: int) -> NDArray[np.float64]:
     return pair
 
 
-def sample_rows(rows: Rows) -> Tensor:
+def sample_rows(rows: DeepRows) -> Tensor:
     """All rows of a matrix; otherwise a sample of evenly spaced rows."""
     if rows.held is not None and not rows.are_images:
         return rows.held

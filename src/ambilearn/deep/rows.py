@@ -19,7 +19,7 @@ Reader = Callable[[Sequence[int]], Tensor]
 
 
 @dataclass(frozen=True)
-class Rows:
+class DeepRows:
     """Checked rows: held in memory, or read when a batch needs them.
 
     ``shape`` has the number of rows first, then (d,) for a matrix or (c, h, w) for images. ``read``
@@ -33,7 +33,7 @@ class Rows:
     unit: float = 1.0
 
     @classmethod
-    def of_matrix(cls, X: NDArray[np.float64]) -> "Rows":
+    def of_matrix(cls, X: NDArray[np.float64]) -> "DeepRows":
         """Rows of a checked matrix."""
         return cls(X.shape, to_tensor(X))
 
@@ -51,13 +51,13 @@ class Rows:
         first = self.held if self.read is None else self.read([0])
         return first is not None and first.dtype == torch.uint8
 
-    def to(self, device: torch.device) -> "Rows":
+    def to(self, device: torch.device) -> "DeepRows":
         """The same rows in the memory of the device, if they fit there."""
         if self.held is None or not _fits(self.held, device):
             return self
         return replace(self, held=self.held.to(device))
 
-    def take(self, index: Tensor) -> "Rows":
+    def take(self, index: Tensor) -> "DeepRows":
         """Some of the rows."""
         held = self.batch(index, torch.device("cpu"))
         return replace(self, shape=tuple(held.shape), held=held, read=None)
@@ -134,7 +134,7 @@ def check_rows(
     image_size: Any = None,
     row_shape: tuple[int, ...] | None = None,
     learned_bytes: bool | None = None,
-) -> Rows:
+) -> DeepRows:
     """Rows of images, files or a PyTorch dataset.
 
     Images have the shape (n, h, w), (n, h, w, c) or (n, c, h, w). Files are scaled to
@@ -149,13 +149,13 @@ def check_rows(
                 "which files do not have. Pass an array."
             )
         files = ImageFiles.of(X, row_shape, image_size)
-        return _read_ahead(Rows((len(files), *files.image_shape), read=files.read, unit=255.0))
+        return _read_ahead(DeepRows((len(files), *files.image_shape), read=files.read, unit=255.0))
     if _is_dataset(X):
         return _read_ahead(_dataset_rows(X, learned_bytes))
     return _check_images(X, learned_bytes, is_fit=row_shape is None)
 
 
-def _read_ahead(rows: Rows) -> Rows:
+def _read_ahead(rows: DeepRows) -> DeepRows:
     """Read all rows now, if they fit in memory: the images are then decoded only once."""
     assert rows.read is not None
     first = rows.read([0])
@@ -167,7 +167,7 @@ def _read_ahead(rows: Rows) -> Rows:
     return replace(rows, held=held, read=None)
 
 
-def _dataset_rows(dataset: Any, learned_bytes: bool | None) -> Rows:
+def _dataset_rows(dataset: Any, learned_bytes: bool | None) -> DeepRows:
     def item(i: int) -> Tensor:
         row = dataset[i]
         array = to_host_array(row[0] if isinstance(row, (tuple, list)) else row)
@@ -201,10 +201,10 @@ def _dataset_rows(dataset: Any, learned_bytes: bool | None) -> Rows:
         return torch.stack(found)
 
     unit = 255.0 if first.dtype == torch.uint8 else 1.0
-    return Rows((len(dataset), *first.shape), read=read, unit=unit)
+    return DeepRows((len(dataset), *first.shape), read=read, unit=unit)
 
 
-def _check_images(X: Any, learned_bytes: bool | None, *, is_fit: bool) -> Rows:
+def _check_images(X: Any, learned_bytes: bool | None, *, is_fit: bool) -> DeepRows:
     check_structure(X, "X")
     items = _items(X)
     array = _stack(items) if items else to_host_array(X)
@@ -222,7 +222,7 @@ def _check_images(X: Any, learned_bytes: bool | None, *, is_fit: bool) -> Rows:
         _check_resolution(array)
     images = to_tensor(_channels_first(_as_stored(array, learned_bytes)))
     _check_finite(images, 0)
-    return Rows(tuple(images.shape), images, unit=255.0 if array.dtype == np.uint8 else 1.0)
+    return DeepRows(tuple(images.shape), images, unit=255.0 if array.dtype == np.uint8 else 1.0)
 
 
 def to_host_array(X: Any) -> NDArray[Any]:

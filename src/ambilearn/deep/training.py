@@ -1,27 +1,23 @@
 """The training loop: every loss of :mod:`ambilearn.deep.objective` runs in it."""
 
-import copy
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import isfinite
+from time import perf_counter
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.optim.lr_scheduler import OneCycleLR
+from torch.optim.swa_utils import AveragedModel
 
-from ambilearn._utils.warnings import warn_user
-from ambilearn.deep.augment import ImageView, View
+from ambilearn._utils.text import format_duration
+from ambilearn.deep.augment import View
 from ambilearn.deep.networks import TwoHeads
 from ambilearn.deep.objective import Objective, fit_power, make_targets, row_losses
-from ambilearn.deep.rows import Rows
-from ambilearn.deep.schedule import (
-    average_decay,
-    one_cycle,
-    ramp_up,
-    trust_in_confidences,
-    trust_in_weights,
-)
+from ambilearn.deep.rows import DeepRows
 
 SETTLED = 0.9  # confidence from which on a row counts as settled
 
@@ -40,12 +36,8 @@ class Settings:
         Size of the run.
     lr, weight_decay : float
         Of stochastic gradient descent.
-    teacher : bool
-        Whether targets come from averaged weights.
     bf16 : bool
         Whether the network computes in bfloat16.
-    compiled : bool
-        Whether network and views are compiled.
     """
 
     objective: Objective
@@ -55,9 +47,7 @@ class Settings:
     batch_size: int
     lr: float
     weight_decay: float
-    teacher: bool = False
     bf16: bool = False
-    compiled: bool = False
 
 
 @dataclass
@@ -89,7 +79,7 @@ class Trainer:
     ----------
     network : TwoHeads
         Changed in place.
-    rows : Rows
+    rows : DeepRows
         Training rows.
     prepare : callable
         Makes a batch of stored rows standardized floats.
@@ -111,27 +101,39 @@ class Trainer:
     """
 
     def __init__(
-        self, network: TwoHeads, rows: Rows, prepare: View, labels: Labels, settings: Settings
+        self, network: TwoHeads, rows: DeepRows, prepare: View, labels: Labels, settings: Settings
     ) -> None:
         self.network, self.rows, self.prepare = network, rows, prepare
         self.labels, self.settings = labels, settings
         self.device = labels.mask.device
-        self.average = copy.deepcopy(network).requires_grad_(False).eval()
         self.batch_size = min(settings.batch_size, len(rows))
         self.steps_per_epoch = len(rows) // self.batch_size
         self.optimizer = _make_optimizer(network, settings)
-        self.epoch, self.step, self.power = 0, 0, 1.0
+        self.continue_from(0, 0, 1.0)
         self.left_out = torch.empty(0, dtype=torch.long, device=self.device)
-        pairs = zip(self.average.parameters(), network.parameters(), strict=True)
-        self._weights = [pair for pair in pairs if pair[1].requires_grad]
-        self._buffers = list(zip(self.average.buffers(), network.buffers(), strict=True))
-        faster = compiled if settings.compiled else lambda function: function
-        self._forward, self._average = faster(network), faster(self.average)
-        self._weak = _view(settings.weak, faster)
-        self._strong = None if settings.strong is None else _view(settings.strong, faster)
-        self._row_losses = faster(row_losses)
-        self._mix_settled = faster(mix_settled)
-        self._make_targets = faster(make_targets)
+        self._averaging = AveragedModel(network, multi_avg_fn=self._mix, use_buffers=True)
+        self.average: TwoHeads = self._averaging.module.requires_grad_(False).eval()
+        self._averaging.n_averaged += 1  # the first update mixes, too
+
+    def continue_from(self, epoch: int, step: int, power: float) -> None:
+        """Set what has been done, and the learning rate of the next step."""
+        self.epoch, self.step, self.power = epoch, step, power
+        self.schedule = OneCycleLR(
+            self.optimizer,
+            self.settings.lr,
+            total_steps=self.settings.epochs * self.steps_per_epoch,
+            pct_start=0.201,  # .2 divides by zero in a run of five steps
+            div_factor=10,
+            final_div_factor=100,
+            last_epoch=step - 1,
+        )
+
+    def _mix(self, means: list[Tensor], latest: list[Tensor], _: object) -> None:
+        """Mix values into their averages: the latest steps at first, a thousand in the end."""
+        if means[0].is_floating_point():
+            torch._foreach_lerp_(means, latest, max(0.001, 50 / (self.step + 50)))
+        else:
+            torch._foreach_copy_(means, latest)
 
     def run_epoch(self) -> tuple[float, float]:
         """One pass over the rows: mean loss, and share of rows with a confidence near one."""
@@ -139,16 +141,13 @@ class Trainer:
         self._row_weights = self.labels.row_weights.index_fill(0, self.left_out, 0.0)
         self._row_weights /= self._row_weights.mean()
         self._fit_power()
-        averaged = self._weights + [pair for pair in self._buffers if _has_mean(*pair)]
-        self._averaged = [list(tensors) for tensors in zip(*averaged, strict=True)]
         total = torch.zeros((), device=self.device)
         order = torch.randperm(len(self.rows), device=self.device)
         for i in range(self.steps_per_epoch):  # the remaining rows are used in other epochs
             index = order[i * self.batch_size : (i + 1) * self.batch_size]
             total += self._run_step(index)
-        for mean, latest in self._buffers:
-            if not _has_mean(mean, latest):
-                mean.copy_(latest)
+        for mean, latest in zip(self.average.buffers(), self.network.buffers(), strict=True):
+            mean.copy_(torch.where(mean.isfinite(), mean, latest))  # masks of infinite numbers
         self.epoch += 1
         loss = float(total) / self.steps_per_epoch
         if not isfinite(loss):
@@ -160,30 +159,31 @@ class Trainer:
         return loss, float(settled)
 
     def _run_step(self, index: Tensor) -> Tensor:
-        rate, momentum = one_cycle(self.step, self.settings.epochs * self.steps_per_epoch)
-        for group in self.optimizer.param_groups:
-            group["lr"], group["momentum"] = rate * self.settings.lr, momentum
         x = self.prepare(self.rows.batch(index, self.device))
-        views = [view(x) for view in (self._weak, self._strong) if view is not None]
+        functions = self.settings.weak, self.settings.strong
+        views = [view(x.clone()) for view in functions if view is not None]  # may change its input
         _check_views(views, x)
         loss = self._loss(index, views)
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()
         self.optimizer.step()
         self.step += 1
-        self._update_average()
+        if self.step < self.schedule.total_steps:
+            self.schedule.step()
+        self._averaging.update_parameters(self.network)
         if self.settings.objective.update == "next":
             with torch.no_grad():
-                outputs = self._outputs(self._forward, views[:1])
+                outputs = self._outputs(views[:1])
             self._update_confidences(index, *outputs)
         return loss.detach()
 
-    def _outputs(self, network: nn.Module, views: list[Tensor]) -> tuple[list[Tensor], ...]:
+    def _outputs(self, views: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
         """Logits of the two heads, each a list with one tensor per view."""
         batch = self.network.arrange(torch.cat(views))
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.settings.bf16):
-            heads = network(batch)
-        return tuple(list(head.float().chunk(len(views))) for head in heads)
+            heads = self.network(batch)
+        ordinary, complementary = (list(head.float().chunk(len(views))) for head in heads)
+        return ordinary, complementary
 
     def _loss(self, index: Tensor, views: list[Tensor]) -> Tensor:
         objective, labels = self.settings.objective, self.labels
@@ -193,27 +193,15 @@ class Trainer:
         share = None
         if objective.mixup and len(views) == 2 and ramp == 1:
             uniform = torch.rand(len(index), device=self.device)
-            share, mixed = self._mix_settled(views[1], confidences, uniform)
+            share, mixed = mix_settled(views[1], confidences, uniform)
             views = [views[0], mixed]
-        ordinary, complementary = self._outputs(self._forward, views)
+        outputs = self._outputs(views)
         if objective.update != "next":
-            of_f, of_complement = self._teacher(views, ordinary, complementary)
-            new = self._update_confidences(index, of_f, of_complement, share)
+            new = self._update_confidences(index, *outputs, share)
             confidences = new if objective.update == "before" else confidences
-        # Tensors, because a compiled function is compiled again for every other number.
-        factors = [torch.full((), factor, device=self.device) for factor in (ramp, trust)]
-        outputs = ordinary, complementary
         weights = self._row_weights[index]
-        losses = self._row_losses(objective, *outputs, mask, confidences, *factors, share, weights)
+        losses = row_losses(objective, *outputs, mask, confidences, ramp, trust, share, weights)
         return losses.mean()
-
-    def _teacher(
-        self, views: list[Tensor], ordinary: list[Tensor], complementary: list[Tensor]
-    ) -> tuple[list[Tensor], ...]:
-        if not self.settings.teacher or self.epoch == 0:  # the average is close to random weights
-            return ordinary, complementary
-        with torch.no_grad():
-            return self._outputs(self._average, views[:1])
 
     def _update_confidences(
         self,
@@ -225,7 +213,7 @@ class Trainer:
         labels, objective = self.labels, self.settings.objective
         detached = [view.detach() for view in ordinary]
         share = share if len(detached) == 2 else None
-        targets = self._make_targets(
+        new = make_targets(
             objective,
             detached,
             complementary[0].detach(),
@@ -233,7 +221,6 @@ class Trainer:
             self.prior(index),
             share,
         )
-        new = targets.lerp(labels.confidences[index], objective.rho)
         labels.confidences[index] = new
         return new
 
@@ -255,11 +242,6 @@ class Trainer:
         shares = self.labels.log_shares
         return None if shares is None else self.power * shares[index]
 
-    def _update_average(self) -> None:
-        keep = average_decay(self.step)
-        with torch.no_grad():
-            torch._foreach_lerp_(*self._averaged, 1 - keep)
-
 
 def mix_settled(x: Tensor, confidences: Tensor, uniform: Tensor) -> tuple[Tensor, Tensor]:
     """Each row of a view mixed with the previous one, if both are settled.
@@ -274,15 +256,6 @@ def mix_settled(x: Tensor, confidences: Tensor, uniform: Tensor) -> tuple[Tensor
     return share, torch.lerp(x.roll(1, 0), x, wide.to(x.dtype))
 
 
-def _has_mean(mean: Tensor, latest: Tensor) -> bool:
-    """Whether a buffer is averaged, as the statistics of normalizations are; others are copied.
-
-    Counters, flags and infinite or missing numbers, such as masks, have no mean. A training step
-    can set such numbers, so this is checked in every epoch; in every step it would be slow.
-    """
-    return latest.is_floating_point() and bool((latest - mean).isfinite().all())
-
-
 def _make_optimizer(network: nn.Module, settings: Settings) -> torch.optim.SGD:
     """Stochastic gradient descent; biases and scales of normalizations do not decay."""
     trained = [weights for weights in network.parameters() if weights.requires_grad]
@@ -292,14 +265,6 @@ def _make_optimizer(network: nn.Module, settings: Settings) -> torch.optim.SGD:
     ]
     on_gpu = all(weights.is_cuda for weights in trained)
     return torch.optim.SGD(groups, lr=settings.lr, momentum=0.9, nesterov=True, fused=on_gpu)
-
-
-def _view(view: View, faster: Callable[[Any], Any]) -> View:
-    """A view, compiled by ``faster`` if its random numbers can be drawn before the call."""
-    if not isinstance(view, ImageView):
-        return lambda x: view(x.clone())  # a function of the user may change its input
-    apply, draw = faster(view.apply), view.draw
-    return lambda x: apply(x, draw(x))
 
 
 def _check_views(views: list[Any], x: Tensor) -> None:
@@ -320,27 +285,6 @@ def _describe(view: Any) -> str:
     return f"a {type(view).__name__}"
 
 
-def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A compiled function; where compilation fails, the function itself, with a warning."""
-    current = torch.compile(function, dynamic=False)
-
-    def call(*arguments: Any, **options: Any) -> Any:
-        nonlocal current
-        try:
-            return current(*arguments, **options)
-        except Exception as error:
-            if current is function:
-                raise
-            current = function
-            result = function(*arguments, **options)  # raises an error of the function itself
-            name = getattr(function, "__qualname__", type(function).__name__)
-            first = (str(error).splitlines() or [""])[0]
-            warn_user(f"{name} runs without torch.compile, which failed: {first}")
-            return result
-
-    return call
-
-
 @contextmanager
 def seeded(seed: int, device: torch.device) -> Iterator[None]:
     """Random numbers of PyTorch from a seed; the previous state is restored afterwards."""
@@ -352,3 +296,96 @@ def seeded(seed: int, device: torch.device) -> Iterator[None]:
             with torch.cuda.device(device):
                 torch.cuda.manual_seed(seed)
         yield
+
+
+def ramp_up(epoch: int, n_epochs: int, ramp: float) -> float:
+    """Factor r in an epoch, counted from 0: from 0 to 1 in the share ``ramp`` of the epochs."""
+    return min(1.0, (epoch + 1) / (ramp * n_epochs)) if ramp else 1.0
+
+
+def trust_in_weights(epoch: int, n_epochs: int, ramp: float) -> float:
+    """Factor of the power γ in an epoch, counted from 0.
+
+    It is 1 until the ramp ends, and falls to 0 in a third of the epochs after it.
+    """
+    return max(0.0, 1 - 3 * trust_in_confidences(epoch - 1, n_epochs, ramp))
+
+
+def trust_in_confidences(epoch: int, n_epochs: int, ramp: float) -> float:
+    """Factor s in an epoch, counted from 0: from 0 to 1 in the epochs after the ramp."""
+    return max(0.0, (epoch + 1 - ramp * n_epochs) / ((1 - ramp) * n_epochs)) if ramp < 1 else 0.0
+
+
+@dataclass(frozen=True)
+class EpochReport:
+    """State of a training run after an epoch.
+
+    Parameters
+    ----------
+    epoch : int
+        Epochs done.
+    n_epochs : int
+        Epochs in all.
+    loss : float
+        Mean loss of the epoch.
+    settled : float
+        Share of the rows with a candidate of confidence .9 or more.
+    seconds : float
+        Time that this fit has taken so far.
+    seconds_left : float
+        Estimate of the time that is left.
+
+    Examples
+    --------
+    >>> from ambilearn.deep.training import EpochReport
+    >>> print(EpochReport(3, 40, 1.25, 0.5, 6.0, 74.0))
+    epoch 3 of 40, loss 1.250, 50.0 % of the rows settled, about 1 min 14 s left
+    """
+
+    epoch: int
+    n_epochs: int
+    loss: float
+    settled: float
+    seconds: float
+    seconds_left: float
+
+    def __str__(self) -> str:
+        return (
+            f"epoch {self.epoch} of {self.n_epochs}, loss {self.loss:.3f}, "
+            f"{100 * self.settled:.1f} % of the rows settled, "
+            f"about {format_duration(self.seconds_left)} left"
+        )
+
+
+@contextmanager
+def report_printers(verbose: bool) -> Iterator[list[Callable[[EpochReport], None]]]:
+    """Functions that print reports, if ``verbose``. In a terminal, all are in one line."""
+    overwrite, printed = verbose and sys.stderr.isatty(), False
+
+    def print_report(report: EpochReport) -> None:
+        nonlocal printed
+        printed = True
+        start, end = ("\r\x1b[K", "") if overwrite else ("", "\n")
+        print(f"{start}{report}", end=end, file=sys.stderr, flush=True)
+
+    try:
+        yield [print_report] if verbose else []
+    finally:
+        if printed and overwrite:
+            print(file=sys.stderr)
+
+
+def reports(
+    run_epoch: Callable[[], tuple[float, float]], done: int, n_epochs: int
+) -> Iterator[EpochReport]:
+    """Run the epochs that are left, with a report after each.
+
+    ``run_epoch`` returns the loss and the share of settled rows. ``done`` of the ``n_epochs``
+    epochs were run before.
+    """
+    began = perf_counter()
+    for epoch in range(done, n_epochs):
+        loss, settled = run_epoch()
+        now = perf_counter()
+        left = (now - began) / (epoch - done + 1) * (n_epochs - epoch - 1)
+        yield EpochReport(epoch + 1, n_epochs, loss, settled, now - began, left)

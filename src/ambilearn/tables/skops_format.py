@@ -30,7 +30,7 @@ _PROTOCOL = 2  # this library never wrote files of older protocols, which have o
 
 _OBJECTS = (
     *(f"{method.module}.{method.name}" for method in METHODS.values()),
-    "ambilearn.deep.progress.EpochReport",
+    "ambilearn.deep.training.EpochReport",
     "ambilearn.methods.plda.PLDATransformer",
     "ambilearn.features.pretrained.PretrainedFeatures",
     "ambilearn.graph.neighbors.NeighborSearch",
