@@ -10,7 +10,7 @@ from sklearn.datasets import load_digits
 
 from ambilearn import find_doubtful
 from ambilearn.datasets import InvalidFileError
-from ambilearn.registry import installed_methods
+from ambilearn.registry import METHODS, installed_methods
 from ambilearn.tables import clean_table, fit_table, judge_table, read_candidate_table
 from ambilearn.tables.ranking import review_order
 
@@ -392,3 +392,20 @@ def test_a_notebook_shows_the_rows_to_look_at_first(table):
     sets = cleaned.table.candidates
     assert rows(sets)[1] == ["0", ", ".join(map(str, sets[0]))]
     assert len(rows(sets)) == 11
+
+
+@pytest.mark.parametrize(("method", "params"), [("forest", {"max_iter": 2}), ("plknn", {})])
+def test_outputs_that_are_held_out_already_need_no_other_fit(people, monkeypatch, method, params):
+    table = read_candidate_table(people, candidates="names", exclude=["truth"])
+    cls = METHODS[method].load()
+    fits, fit = [], cls._fit
+    monkeypatch.setattr(cls, "_fit", lambda self, *rows: fits.append(1) or fit(self, *rows))
+    cleaned = clean_table(table, method, params)
+    assert len(fits) == 1
+    assert cleaned.doubt is not None
+    given = find_doubtful(
+        cleaned.model.pipeline[:-1].transform(table.X),
+        table.candidates,
+        estimator=cleaned.model.method,
+    )
+    np.testing.assert_allclose(cleaned.doubt.score, given.score, atol=1e-9)

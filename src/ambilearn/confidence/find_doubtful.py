@@ -196,11 +196,18 @@ def doubt_of_method(
     random_state: int | None,
     progress: Callable[[str], None] = lambda text: None,
     rows: TrainingRows | None = None,
+    fitted: bool = False,
 ) -> Doubt:
-    """Doubt by the held-out outputs of an estimator; ``rows`` are those of earlier fits to X."""
+    """Doubt by the held-out outputs of an estimator; ``rows`` are those of earlier fits to X.
+
+    With ``fitted``, the estimator was fitted to these rows and labels: outputs that are held out
+    already need no other fit.
+    """
     regressor = ridge_regressor(estimator, X, candidates, n_folds, rows)
     if regressor is None:
-        found = outputs_by_fits(estimator, X, candidates, n_folds, random_state, progress, rows)
+        found = outputs_by_fits(
+            estimator, X, candidates, n_folds, random_state, progress, rows, fitted
+        )
         blocks = list(found)
         if has_ordinary_labels(candidates.sets):
             return judge_labels(join_blocks(blocks, candidates.sets.shape), candidates.sets)

@@ -48,16 +48,21 @@ def outputs_by_fits(
     random_state: int | None,
     progress: Callable[[str], None],
     rows: TrainingRows | None = None,
+    fitted: bool = False,
 ) -> Iterator[OutputBlock]:
     """Held-out outputs of an estimator without a closed form.
 
     The estimator is a method, a pipeline that ends in one, or a search over one. If ``n_folds`` is
     None, they are those of the fit itself if these are held out already (the votes of PL-KNN), and
     outputs by two halves of other estimators. ``rows`` are those of earlier fits to the same X.
-    ``progress`` is called with a status message before each step.
+    With ``fitted``, the estimator was fitted to these rows and labels. ``progress`` is called with
+    a status message before each step.
     """
     if has_held_out_outputs(estimator) and n_folds is None:
         progress(STAGE)
+        if fitted:
+            yield from _training_outputs(estimator)
+            return
         rows = estimator._training_rows(X) if rows is None else rows
         yield from _training_outputs(clone(estimator)._fit_rows(rows, candidates.sets))
     else:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.utils import indexable
 from sklearn.utils.validation import check_is_fitted
 
@@ -41,7 +42,9 @@ def calibrate_candidates(
     sets cannot decide this: the same sets can come from data with different shares of correct
     labels.
 
-    1. *H* are probabilities of all rows by models that are fitted without them, in folds.
+    1. *H* are probabilities of all rows by models that are fitted without them: in folds, or those
+       of the fit itself, if its outputs on the training rows are held out (``CandidateClassifier``,
+       ``PLKNN``).
     2. :math:`z = \sum_i ([\hat y_i = y_i] - \max H_i) / \sqrt{\sum_i \max H_i (1 - \max H_i)}`
        over the rows with a single candidate. If there are fewer than 20 such rows, or *z* is at
        most 1.645, nothing is changed. For a stack or a vote, these are probabilities of its first
@@ -119,7 +122,12 @@ def calibrate_candidates(
         return Calibration("too many rows and labels to calibrate")
     folds = _Folds(X, sets, n_folds, random_state, progress)
     member = find_ridge_method(model) if learner._is_ensemble else None
-    held_out = folds.predict(member or model)
+    if learner._train_output_is_held_out:
+        outputs = learner.train_output_
+        outputs = outputs.toarray() if sparse.issparse(outputs) else to_numpy(outputs)
+        held_out = learner._confidences(outputs)
+    else:
+        held_out = folds.predict(member or model)
     labels = sets.labels[sets.indptr[:-1][single]]
     if _excess_hits(held_out[single], labels) <= THRESHOLD:
         return Calibration(

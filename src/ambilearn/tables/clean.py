@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 from ambilearn._utils.text import html_table
 from ambilearn._utils.warnings import InterruptedWarning, warn_user
+from ambilearn.backend import HOST
 from ambilearn.confidence.doubt import AnswerDoubt, Doubt
-from ambilearn.confidence.find_doubtful import find_doubtful
+from ambilearn.confidence.find_doubtful import doubt_of_method, find_doubtful
+from ambilearn.confidence.held_out import has_held_out_outputs
 from ambilearn.tables.devices import device_rows, with_own_device
 from ambilearn.tables.model import TableModel, choice_columns, fit_table
 from ambilearn.tables.ranking import Choices, choose_candidates, review_order
@@ -197,6 +199,12 @@ def _find_doubt(
     X = model.pipeline[:-1].transform(table.X)
     method, device = with_own_device(model.method, device)
     with device_rows(X, device) as rows:
+        if has_held_out_outputs(method) and np.array_equal(method.classes_, table.given.classes):
+            support = HOST.support(table.given)
+            found = doubt_of_method(
+                rows, support, method, None, random_state, progress, fitted=True
+            )
+            return found.settled(settled)
         found = find_doubtful(
             rows,
             table.given,
