@@ -144,6 +144,9 @@ def test_on_shared_rows_no_member_is_fitted_twice(data):
     assert again[0].label_distributions_ is first[1].label_distributions_
     again[0].set_params(reg=7.0)  # ensembles share results, not estimators
     assert first[1].reg == SURE().reg
+    inner = [("vote", PLVoting(estimators=[("a", PLKNN()), ("b", IPAL())]))]
+    (one,), (two,) = (fit_members(inner, rows, candidates) for _ in range(2))
+    assert not {id(each) for each in one.estimators_} & {id(each) for each in two.estimators_}
     unseeded = [("a", SURE(n_landmarks=5))]
     one, two = (fit_members(unseeded, rows, candidates)[0] for _ in range(2))
     assert one.label_distributions_ is not two.label_distributions_

@@ -91,7 +91,9 @@ def fit_members(
     run = _Run(rows, candidates, verbose)
     if rows.are_shared and not run.has_frame:
         fitted = [
-            copy(rows.once(("member", _key(member), rows.sets_key), run.fit, name, member, rows))
+            own_estimator(
+                rows.once(("member", _key(member), rows.sets_key), run.fit, name, member, rows)
+            )
             for name, member in ours
         ]
     elif effective_n_jobs(n_jobs) > 1 and len(ours) > 1 and candidates.backend is HOST:
@@ -107,6 +109,16 @@ def fit_members(
         fitted += Parallel(n_jobs=n_jobs)(fit(*each, confidences) for each in foreign)
     by_name = dict(zip((name for name, _ in [*ours, *foreign]), fitted, strict=True))
     return [by_name[name] for name, _ in members]
+
+
+def own_estimator(fitted: Any) -> Any:
+    """A fitted estimator that shares arrays with another one, but no estimators inside."""
+    own = copy(fitted)
+    if hasattr(own, "estimators_"):
+        own.estimators_ = [own_estimator(each) for each in own.estimators_]
+    if hasattr(own, "final_estimator_"):
+        own.final_estimator_ = own_estimator(own.final_estimator_)
+    return own
 
 
 def _key(member: Any) -> Any:

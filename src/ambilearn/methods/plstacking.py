@@ -1,7 +1,6 @@
 """Stacking: the outputs of some methods are features of others."""
 
 from contextlib import suppress
-from copy import copy
 from numbers import Integral
 from typing import Any, NamedTuple, Self
 
@@ -27,6 +26,7 @@ from ambilearn.methods._members import (
     mean_confidences,
     member_scores,
     member_train_scores,
+    own_estimator,
     warn_without_method,
 )
 from ambilearn.methods.ipal import IPAL
@@ -216,7 +216,7 @@ class PLStacking(EnsembleClassifier):
         prepared = [(name, self._prepare(member, seed)) for name, member in members]
         key = "level", rows.sets_key, self._level_key(prepared, seed)
         level = rows.once(key, self._fit_level, prepared, rows, candidates, seed, key)
-        self.estimators_ = [copy(member) for member in level.members]
+        self.estimators_ = [own_estimator(member) for member in level.members]
         self.member_names_ = [name for name, _ in members]
         self.output_mean_, self.output_scale_ = level.mean, level.scale
         confidences = None
