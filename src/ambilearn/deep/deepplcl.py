@@ -161,9 +161,9 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
     of :class:`CandidateSearchCV`, :class:`CrowdClassifier` or :func:`find_doubtful`, Ctrl-C ends
     the whole call.
 
-    The network learns from up to 200 rows only after half of the epochs, if there are at least 200
-    rows. Before, its labels for these rows are compared with those of :class:`PLCL`. If the latter
-    are clearly more often candidates, a warning says that the training is not successful.
+    The network learns from up to 200 rows only after a quarter of the epochs, if there are at least
+    200 rows. Before, its labels for these rows are compared with those of :class:`PLCL`. If the
+    latter are clearly more often candidates, a warning says that the training is not successful.
 
     The same seed gives the same result on the same machine with the same number of threads. On a
     GPU, this needs ``torch.use_deterministic_algorithms(True)``, which is slower. Run

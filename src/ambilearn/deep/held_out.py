@@ -18,7 +18,7 @@ _VALUES = 2**25  # of these rows
 
 
 class HeldOut:
-    """Rows that the network learns from only in the second half of the epochs.
+    """Rows that the network learns from only after a quarter of the epochs.
 
     :meth:`check` compares its labels for them with those of PL-CL. The rows have small
     candidate sets, and are spread over the whole table, without random numbers: a training that
@@ -26,14 +26,14 @@ class HeldOut:
     """
 
     def __init__(self, trainer: Trainer) -> None:
-        self._trainer, self._until = trainer, trainer.settings.epochs // 2
+        self._trainer, self._until = trainer, trainer.settings.epochs // 4
         self._index = np.empty(0, np.int64)
         if 0 <= trainer.epoch < self._until and len(trainer.rows) >= _FEWEST_ROWS:
             self._index = _choose(trainer)
             trainer.left_out = torch.from_numpy(self._index).to(trainer.device)
 
     def check(self) -> None:
-        """Compare the labels after half of the epochs; the network then learns from all rows."""
+        """Compare the labels after a quarter of the epochs; from then on, all rows are learned."""
         trainer, held = self._trainer, self._index
         if not len(held) or trainer.epoch < self._until:
             return
@@ -49,7 +49,7 @@ class HeldOut:
         if fewer - more > 2.5 * np.sqrt(fewer + more):
             warn_user(
                 f"The network does not learn enough from these rows. On {len(held)} of them, left "
-                f"out in the first half of the epochs, its label is a candidate in "
+                f"out in the first quarter of the epochs, its label is a candidate in "
                 f"{right.mean():.0%}, that of PLCL in {expected.mean():.0%}. Use PLCL, or "
                 "more epochs, a smaller lr or a pretrained module."
             )
