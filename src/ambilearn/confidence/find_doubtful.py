@@ -16,10 +16,11 @@ from ambilearn.confidence.held_out import (
     STAGE,
     has_held_out_outputs,
     join_blocks,
+    leave_one_out,
     outputs_by_fits,
     ridge_regressor,
 )
-from ambilearn.confidence.missing_truth import gather_inside, judge_sets
+from ambilearn.confidence.missing_truth import judge_sets
 from ambilearn.confidence.tuned_ridge import tuned_outputs
 from ambilearn.confidence.wrong_labels import (
     has_ordinary_labels,
@@ -27,7 +28,7 @@ from ambilearn.confidence.wrong_labels import (
     read_probabilities,
 )
 from ambilearn.kernel.ridge import OutputBlock
-from ambilearn.learners import HELD_OUT_ROUNDS, method_inside, without_preprocessing
+from ambilearn.learners import method_inside, without_preprocessing
 from ambilearn.methods.plcl import PLCL
 from ambilearn.rows import TrainingRows
 
@@ -214,15 +215,11 @@ def doubt_of_method(
         own = n_folds is None and has_held_out_outputs(estimator)
         return _doubt_of_sets(lambda: blocks, candidates, own, random_state)
     progress(STAGE)
-    targets = candidates.prior()
     if has_ordinary_labels(candidates.sets):
-        outputs = join_blocks(regressor.held_out(targets), candidates.sets.shape)
+        outputs = join_blocks(regressor.held_out(candidates.prior()), candidates.sets.shape)
         return judge_labels(outputs, candidates.sets)
-    for _ in range(HELD_OUT_ROUNDS - 1):
-        inside = gather_inside(regressor.held_out(targets), candidates)
-        targets = candidates.simplex.project(inside + candidates.preference())
     own = not getattr(estimator, "_is_ensemble", False)
-    return _doubt_of_sets(lambda: regressor.held_out(targets), candidates, own, random_state)
+    return _doubt_of_sets(leave_one_out(regressor, candidates), candidates, own, random_state)
 
 
 def _doubt_of_sets(

@@ -12,8 +12,9 @@ from ambilearn._utils.blocks import row_blocks
 from ambilearn.backend import HostSupport, index_rows
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.base import PartialLabelClassifier
+from ambilearn.confidence.missing_truth import gather_inside
 from ambilearn.kernel.ridge import OutputBlock
-from ambilearn.learners import find_ridge_method, fit_folds
+from ambilearn.learners import HELD_OUT_ROUNDS, find_ridge_method, fit_folds
 from ambilearn.rows import TrainingRows
 
 STAGE = "looking for rows without their true label"  # status message
@@ -33,6 +34,19 @@ def ridge_regressor(
         return None
     rows = method._training_rows(X) if rows is None else rows
     return method._make_regressor(rows, candidates.sets)
+
+
+def leave_one_out(regressor: Any, candidates: HostSupport) -> Callable[[], Iterable[OutputBlock]]:
+    """Function that returns leave-one-out outputs in closed form.
+
+    The targets are first the shares of the candidates, then the outputs projected onto the
+    candidates, so that no row's confidences come from its own fit.
+    """
+    targets = candidates.prior()
+    for _ in range(HELD_OUT_ROUNDS - 1):
+        inside = gather_inside(regressor.held_out(targets), candidates)
+        targets = candidates.simplex.project(inside + candidates.preference())
+    return lambda: regressor.held_out(targets)
 
 
 def has_held_out_outputs(estimator: Any) -> bool:

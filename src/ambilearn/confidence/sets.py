@@ -16,13 +16,21 @@ from ambilearn.backend import HOST, HostSupport
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.confidence.calibration import Calibration, with_top_confidence
+from ambilearn.confidence.held_out import join_blocks, leave_one_out, ridge_regressor
 from ambilearn.confidence.temperature import scale_scores, search_temperature
-from ambilearn.learners import align_columns, find_ridge_method, fit_folds, method_inside
+from ambilearn.learners import (
+    align_columns,
+    find_ridge_method,
+    fit_folds,
+    method_inside,
+    without_preprocessing,
+)
 
 MIN_SINGLES = 20  # rows with a single candidate that the test needs at least
-THRESHOLD = 1.645  # standard errors: a one-sided test at 5 %
+THRESHOLD = 2.326  # standard errors: a one-sided test at 1 %
 MAX_ENTRIES = 5 * 10**7  # rows × labels
 _BOUNDS = 0.5, 200.0  # of the inverse temperature
+_PRIOR_SCALE = 1.0  # standard deviation of its logarithm
 
 
 def calibrate_candidates(
@@ -42,16 +50,18 @@ def calibrate_candidates(
     sets cannot decide this: the same sets can come from data with different shares of correct
     labels.
 
-    1. *H* are probabilities of all rows by models that are fitted without them: in folds, or those
-       of the fit itself, if its outputs on the training rows are held out (``CandidateClassifier``,
-       ``PLKNN``).
+    1. *H* are held-out probabilities of all rows: of a kernel method from its leave-one-out
+       outputs in closed form, those of the fit itself, if its outputs on the training rows are held
+       out (``CandidateClassifier``, ``PLKNN``), and of others by models that are fitted to the
+       other folds.
     2. :math:`z = \sum_i ([\hat y_i = y_i] - \max H_i) / \sqrt{\sum_i \max H_i (1 - \max H_i)}`
        over the rows with a single candidate. If there are fewer than 20 such rows, or *z* is at
-       most 1.645, nothing is changed. For a stack or a vote, these are probabilities of its first
-       member that is a kernel method: the test is then more powerful.
+       most 2.326, nothing is changed. For a stack or a vote, these are probabilities of its first
+       member that is a kernel method.
     3. The inverse temperature *b* is the smaller one of two that maximize
        :math:`\sum_i \log \sum_{j \in S_i} \operatorname{softmax}(b H_i)_j`, over all rows and over
-       the rows with a single candidate.
+       the rows with a single candidate, with the prior :math:`\log b \sim N(0, 1)`: where no
+       row contradicts a large *b*, only the prior limits it.
 
     New rows have the confidences :math:`\operatorname{softmax}(b\,p)` with the probabilities *p* of
     the model. A cleaned row has for its label the geometric mean of ``label_distributions_`` and
@@ -66,8 +76,8 @@ def calibrate_candidates(
     y : candidate sets of n rows, in any accepted form
         Their candidate sets.
     n_folds : int, default=5
-        Number of folds. A method takes one fit for each, if 20 rows have a single candidate; a
-        stack or a vote takes further fits only if its probabilities are too low.
+        Number of folds of a method without a closed form, if 20 rows have a single candidate. A
+        stack or a vote is fitted only if the probabilities of its kernel member are too low.
     exclude : collection of int, default=()
         Rows whose single candidate does not count, because they were not drawn at random: rows
         that a person chose to correct.
@@ -121,19 +131,23 @@ def calibrate_candidates(
     if sets.shape[0] * sets.shape[1] > MAX_ENTRIES:
         return Calibration("too many rows and labels to calibrate")
     folds = _Folds(X, sets, n_folds, random_state, progress)
-    member = find_ridge_method(model) if learner._is_ensemble else None
+    rows_of_method, method = without_preprocessing(X, model)
+    in_closed_form = find_ridge_method(method)
     if learner._train_output_is_held_out:
         outputs = learner.train_output_
         outputs = outputs.toarray() if sparse.issparse(outputs) else to_numpy(outputs)
         held_out = learner._confidences(outputs)
+    elif in_closed_form is None:
+        held_out = folds.predict(model)
     else:
-        held_out = folds.predict(member or model)
+        progress("calibrating")
+        held_out = _leave_one_out(in_closed_form, rows_of_method, sets)
     labels = sets.labels[sets.indptr[:-1][single]]
     if _excess_hits(held_out[single], labels) <= THRESHOLD:
         return Calibration(
             f"calibration only raises scores, and they are not too low on the {rows}"
         )
-    if member is not None:
+    if in_closed_form is not None and learner._is_ensemble:
         held_out = folds.predict(model)
     b = min(_fit_to_sets(held_out, sets), _fit_to_sets(held_out[single], sets[single]))
     cleaned = _pool(HOST.support(sets), learner.label_distributions_, scale_scores(held_out, b))
@@ -168,6 +182,15 @@ class _Folds(NamedTuple):
         return proba
 
 
+def _leave_one_out(method: Any, X: Any, sets: CandidateSets) -> NDArray[np.float64]:
+    """Probabilities by the leave-one-out outputs of a kernel method, which need no fit."""
+    candidates = HOST.support(sets)
+    regressor = ridge_regressor(method, X, candidates, None)
+    outputs = join_blocks(leave_one_out(regressor, candidates)(), sets.shape)
+    probabilities: NDArray[np.float64] = method._confidences(outputs)
+    return probabilities
+
+
 def _excess_hits(proba: NDArray[np.float64], labels: NDArray[np.intp]) -> float:
     """Hits of the most likely label above their expectation, in standard errors."""
     top = proba.max(axis=1)
@@ -181,7 +204,8 @@ def _fit_to_sets(held_out: NDArray[np.float64], sets: CandidateSets) -> float:
 
     def loss(b: float) -> float:
         inside = support.gather(scale_scores(held_out, b))
-        return -float(np.log(np.add.reduceat(inside, sets.indptr[:-1]) + 1e-300).sum())
+        likelihood = np.log(np.add.reduceat(inside, sets.indptr[:-1]) + 1e-300).sum()
+        return float(np.log(b) ** 2 / (2 * _PRIOR_SCALE**2) - likelihood)
 
     return search_temperature(loss, _BOUNDS)
 
