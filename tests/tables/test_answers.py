@@ -199,3 +199,21 @@ def test_misspelled_answers_are_named_by_the_file_of_the_items(tmp_path):
     with pytest.warns(UserWarning, match=message) as caught:
         read_candidate_table(answers, features_from=items)
     assert len(caught) == 1
+
+
+def test_items_without_answers():
+    answers = pd.DataFrame({"item": list("prpr"), "annotator": list("aabb"), "label": list("xyxx")})
+    items = pd.DataFrame({"item": list("pqr"), "x": [1.0, 2.0, 4.0]})
+
+    def read(missing):
+        return read_candidate_table(answers, features_from=items, missing=missing)
+
+    with pytest.warns(UserWarning, match=r"1 item without answers \(q\): every label"):
+        assert read("any").candidates.to_sets() == [{"x"}, {"x", "y"}, {"x", "y"}]
+    with pytest.warns(UserWarning, match=r"1 item without answers \(q\): left out"):
+        fewer = read("skip")
+    assert fewer.frame["item"].to_list() == fewer.votes.items.tolist() == ["p", "r"]
+    assert fewer.candidates.to_sets() == [{"x"}, {"x", "y"}]
+    assert fewer.votes.counts().toarray().tolist() == [[2, 0], [1, 1]]
+    with pytest.raises(InvalidFileError, match=r"1 item without answers \(q\).*--missing"):
+        read("error")

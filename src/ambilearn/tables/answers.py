@@ -1,6 +1,9 @@
 """Answers in long form, one per row, joined with a table of the features of the items."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ambilearn._utils.missing import MISSING_WORDS
 from ambilearn._utils.text import pluralize, shorten_list
@@ -12,6 +15,7 @@ from ambilearn.tables.candidate_columns import (
     CandidateColumns,
     blank_codes,
     blank_words,
+    check_missing,
     warn_of_labels,
 )
 from ambilearn.tables.description import TableDescription
@@ -31,6 +35,7 @@ def join_answers(about: TableDescription) -> tuple[str, CandidateColumns]:
     features, items without answers, words that are read as no answer, labels that look like a code
     for no answer, and labels that contain the separator.
     """
+    check_missing(about.missing)
     name, answers = about.file.read(about.source)
     items_name, items = about.file.read(about.features_from)
     item, annotator, answer = about.item, about.annotator, about.answer
@@ -51,19 +56,40 @@ def join_answers(about: TableDescription) -> tuple[str, CandidateColumns]:
         votes = Votes.from_long(
             columns, item=item, annotator=annotator, label=answer, items=items[item].to_list()
         )
+        items, votes = _without_unanswered(items_name, items, votes, about.missing)
         sets = votes.to_candidates(min_votes=about.min_votes or 1, fallback=about.fallback)
     except ValueError as error:
         raise InvalidFileError(f"{where}, and {items_name}: {error}") from error
-    if len(votes.unanswered):
-        warn_user(
-            f"{items_name}: {pluralize(len(votes.unanswered), 'item')} without answers "
-            f"({shorten_list(votes.unanswered.tolist(), 3)}): every label is a candidate."
-        )
     where = f"{items_name}, candidates in {ANSWERS_COLUMN!r}"
     warn_of_labels(where, sets, votes, about.sep, several=True)
     texts = [about.sep.join(map(str, labels)) for labels in _answers_by_frequency(votes)]
     joined = append_columns(items_name, items, {ANSWERS_COLUMN: texts})
     return items_name, CandidateColumns(sets, texts, votes, joined)
+
+
+def _without_unanswered(
+    name: str, items: "pd.DataFrame", votes: Votes, missing: str | None
+) -> "tuple[pd.DataFrame, Votes]":
+    """The items and votes without the items that nobody answered, if these are left out."""
+    if not len(votes.unanswered):
+        return items, votes
+    found = (
+        f"{pluralize(len(votes.unanswered), 'item')} without answers "
+        f"({shorten_list(votes.unanswered.tolist(), 3)})"
+    )
+    if missing == "error":
+        raise ValueError(
+            f"{found}. Leave them out, or let them have any label: missing='skip' or 'any' "
+            "(--missing)."
+        )
+    if missing != "skip":
+        warn_user(f"{name}: {found}: every label is a candidate.")
+        return items, votes
+    warn_user(f"{name}: {found}: left out.")
+    kept = np.flatnonzero(votes.answers_per_item)
+    rank = np.cumsum(votes.answers_per_item > 0) - 1
+    fewer = replace(votes, items=votes.items[kept], item_indices=rank[votes.item_indices])
+    return items.iloc[kept].reset_index(drop=True), fewer
 
 
 def _warn_of_distinct_values(name: str, answers: "pd.DataFrame", columns: list[str]) -> None:

@@ -90,8 +90,7 @@ def parse_candidates(
         )
     if len(columns) == 1:
         warn_of_long_form(name, frame, columns[0])
-    if missing not in (None, "error", "any", "skip"):
-        raise ValueError(f"missing must be 'error', 'any' or 'skip', got {missing!r}.")
+    check_missing(missing)
     where = f"{name}, candidates in {_name_columns(columns)}"
     words = frozenset() if na_is_label else MISSING_WORDS
     rows = list(zip(*_read_cells(frame, columns, sep, words, no_answer), strict=True))
@@ -148,6 +147,12 @@ def _check_no_weights(rows: list[tuple[Any, ...]]) -> None:
                 f"Row {i} has weights of labels. Weights need one column of candidates; an "
                 "annotator gives a label, or a list of labels."
             )
+
+
+def check_missing(missing: str | None) -> None:
+    """Raise an error for an unknown way to treat rows without candidates."""
+    if missing not in (None, "error", "any", "skip"):
+        raise ValueError(f"missing must be 'error', 'any' or 'skip', got {missing!r}.")
 
 
 def _warn_of_empty(where: str, rows: list[int], what: str) -> None:
