@@ -116,7 +116,7 @@ def test_formulas_of_annotators_are_escaped_on_request(tmp_path):
         run(command, tmp_path / "t.csv", *options, *whom, "--escape-formulas")
         cells = {
             cell
-            for row in rows_that_all_read_alike((tmp_path / "w.csv").read_bytes())
+            for row in rows_that_all_read_alike((tmp_path / "w-confusions.csv").read_bytes())
             for cell in row
         }
         assert {"'=ann", "'+ben", "'=a", "b"} <= cells

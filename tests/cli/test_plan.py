@@ -33,11 +33,15 @@ def test_clean_answers_in_long_form(run, crowd):
     assert (cleaned["label"] == crowd).mean() > 0.85
     assert "answers" in cleaned
     assert "7 annotators judged by their answers and the features (trust in the features:" in err
-    assert re.search(r"a0 +\d+ +\d+%", err)
+    assert re.search(r"a0 +\d+ +\d+% \(\d+%–\d+%\)", err)
     assert "most frequent confusions: right → given (how often)" in err
     assert re.search(r"\d\d\.\d% of the 60 rows with a known label are right", err)
     who = pd.read_csv("who.csv")
-    assert list(who) == ["annotator", "right", "given", "answers", "share"]
+    assert list(who) == ["annotator", "answers", "agreement", "low", "high", "confusions"]
+    assert len(who) == 7
+    assert who["agreement"].is_monotonic_increasing
+    confusions = pd.read_csv("who-confusions.csv")
+    assert list(confusions) == ["annotator", "right", "given", "answers", "share"]
     assert set(who["annotator"]) == {"a0", "a1", "a2", "a3", "r0", "r1", "r2"}
 
 

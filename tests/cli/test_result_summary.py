@@ -175,7 +175,7 @@ def test_many_annotators_are_summed_up(capsys):
     assert "14 annotators judged" in err
     assert "share" not in err  # of rows whose label is in no answer: it cannot be estimated
     assert "reg=0.1 chosen by the answers" in err
-    assert "and 4 more, who agree with the result in 50% to 100% of their answers" in err
+    assert "and 4 more, who agree with the result in 100% to 100% of their answers" in err
 
 
 def test_calibration_says_why(said):

@@ -27,11 +27,11 @@ def test_most_frequent_confusions():
     assert report.counts[1].tolist() == [[0.75, 2.0], [0.25, 1.0]]
 
 
-def test_the_table_begins_with_the_busiest():
+def test_the_table_has_a_row_for_each_annotator():
     frame = report_annotators(VOTES, RESULT).to_frame()
-    assert list(frame) == ["annotator", "answers", "agreement", "confusions"]
-    assert frame["annotator"].to_list() == ["ann", "ben", "eve"]
-    assert frame["confusions"].to_list() == ["", "a → b (2)", ""]
+    assert list(frame) == ["annotator", "answers", "agreement", "low", "high", "confusions"]
+    assert frame["annotator"].to_list() == ["ben", "ann", "eve"]
+    assert frame["confusions"].to_list() == ["a → b (2)", "", ""]
 
 
 def test_the_confusions_in_long_form():
@@ -94,3 +94,16 @@ def test_confusions_are_shown_as_a_display_of_scikit_learn():
     assert display.ax_.get_title() == "ben"
     assert [text.get_text() for text in display.text_.ravel()] == ["1", "2", "0", "1"]
     assert [label.get_text() for label in display.ax_.get_yticklabels()] == ["a", "b"]
+
+
+def test_the_least_reliable_annotators_come_first_and_those_with_few_answers_last():
+    """A worker with 24 answers, half of them right, was hidden behind those with more answers."""
+    rows = [["a", "a", "ab"[i % 2] if i < 24 else None, None] for i in range(60)]
+    rows[0][3] = "b"
+    votes = Votes.from_wide(rows, annotators=["many", "all", "half", "once"])
+    frame = report_annotators(votes, ["a"] * 60).to_frame()
+    assert frame["annotator"].to_list() == ["half", "all", "many", "once"]
+    assert frame["agreement"].to_list() == [0.5, 1, 1, 0]
+    # The intervals of Clopper and Pearson of 12 of 24, 60 of 60 and 0 of 1.
+    expected = [(0.291, 0.709), (0.94, 1), (0.94, 1), (0, 0.975)]
+    assert list(zip(frame["low"], frame["high"], strict=True)) == expected

@@ -330,8 +330,8 @@ votes_options = add_options(
     output_file(
         "--annotators-out",
         option=votes_option,
-        help="Table of confusions to write, one row for each annotator, right label and given "
-        "label.",
+        help="Table to write, one row for each annotator. The confusions, one row for each "
+        "annotator, right label and given label, are written beside it: NAME-confusions.",
     ),
 )
 

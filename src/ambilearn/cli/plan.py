@@ -85,7 +85,10 @@ class Request:
     def check(self, console: Console, *outputs: Path | None) -> None:
         """Raise an error for unusable files, options and devices before any work is done."""
         table, learning = self.table, self.learning
-        check_outputs([*outputs, self.annotators_out], self.inputs())
+        outputs_of_annotators: list[Path | None] = [self.annotators_out]
+        if self.annotators_out is not None:
+            outputs_of_annotators.append(_confusions_out(self.annotators_out))
+        check_outputs([*outputs, *outputs_of_annotators], self.inputs())
         _check_no_images(outputs)
         if self.learns_from_images and (table.features or table.categorical or table.embed):
             raise click.UsageError(
@@ -244,11 +247,19 @@ class Request:
         )
         describe_annotators(console, judged)
         if self.annotators_out:
-            frame = judged.annotators.confusion_frame()
-            write_table(frame, self.annotators_out, escape_formulas=self.escape_formulas)
-            console.say(f"wrote {self.annotators_out}: {pluralize(len(frame), 'row')}")
+            report = judged.annotators
+            tables = report.to_frame(), report.confusion_frame()
+            paths = self.annotators_out, _confusions_out(self.annotators_out)
+            for frame, path in zip(tables, paths, strict=True):
+                write_table(frame, path, escape_formulas=self.escape_formulas)
+                console.say(f"wrote {path}: {pluralize(len(frame), 'row')}")
         params = plan.params | judged.chosen
         return plan._replace(table=judged.table, params=params, tune=False)
+
+
+def _confusions_out(path: Path) -> Path:
+    """The file of confusions beside that of the annotators: a.csv, a-confusions.csv."""
+    return path.with_stem(f"{path.stem}-confusions")
 
 
 def _check_no_images(outputs: Iterable[Path | None]) -> None:

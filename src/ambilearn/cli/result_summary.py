@@ -200,7 +200,7 @@ def _short(label: Any, limit: int = 30) -> str:
 
 
 def describe_annotators(console: Console, judged: Any) -> None:
-    """Number of answers, agreement and most frequent confusions of each annotator."""
+    """Agreement, answers and most frequent confusions, of the least reliable annotators first."""
     from rich.table import Table
     from rich.text import Text
 
@@ -215,10 +215,11 @@ def describe_annotators(console: Console, judged: Any) -> None:
     shown = Table(box=None, pad_edge=False)
     shown.add_column("annotator", no_wrap=True)
     shown.add_column("answers", justify="right", no_wrap=True)
-    shown.add_column("agreement", justify="right", no_wrap=True)
+    shown.add_column("agreement (95 %)", justify="right", no_wrap=True)
     shown.add_column("most frequent confusions: right → given (how often)")
     for row in frame.head(_MAX_SHOWN_ANNOTATORS).itertuples(index=False):
-        cells = (row.annotator, f"{row.answers:,}", f"{row.agreement:.0%}", row.confusions)
+        agreement = f"{row.agreement:.0%} ({row.low:.0%}–{row.high:.0%})"
+        cells = (row.annotator, f"{row.answers:,}", agreement, row.confusions)
         shown.add_row(*(Text(printable(str(cell))) for cell in cells))
     console.print(shown)
     if len(frame) > _MAX_SHOWN_ANNOTATORS:

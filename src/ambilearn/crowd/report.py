@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
+from scipy.special import betaincinv
 from sklearn.utils.validation import check_array
 
 from ambilearn._utils.optional import requires_extra
@@ -17,6 +18,7 @@ from ambilearn.crowd.skills import answer_counts
 from ambilearn.crowd.votes import as_votes
 
 _LEAST_COUNT = 0.05
+_ENOUGH_ANSWERS = 5  # to judge an annotator
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -62,14 +64,19 @@ class AnnotatorReport:
         return found
 
     def to_frame(self) -> Any:
-        """Data frame of the annotators, ordered by their number of answers.
+        """Data frame with one row for each annotator, the one with the least agreement first.
 
-        Columns ``annotator``, ``answers``, ``agreement``, and ``confusions`` with the most frequent
-        mistakes as text, ``right → given (how often)``.
+        Annotators with fewer than five answers are last. Columns ``annotator``, ``answers``,
+        ``agreement``, ``low`` and ``high`` (its exact 95 % interval, with the labels of the result
+        as the truth), and ``confusions`` with the most frequent mistakes as text, ``right → given
+        (how often)``.
         """
         with requires_extra("data", purpose="A table of annotators"):
             import pandas as pd
-        order = np.argsort(-self.answers, kind="stable")
+        order = np.lexsort((-self.answers, self.agreement, self.answers < _ENOUGH_ANSWERS))
+        hits, misses = self.answers * self.agreement, self.answers * (1 - self.agreement)
+        low = np.where(hits > 1e-9, betaincinv(np.maximum(hits, 1e-9), misses + 1, 0.025), 0.0)
+        high = np.where(misses > 1e-9, betaincinv(hits + 1, np.maximum(misses, 1e-9), 0.975), 1.0)
         confusions = [
             "; ".join(f"{right} → {given} ({n:.0f})" for right, given, n in self.top_confusions(a))
             for a in order.tolist()
@@ -79,6 +86,8 @@ class AnnotatorReport:
                 "annotator": self.annotators[order],
                 "answers": self.answers[order],
                 "agreement": self.agreement[order].round(3),
+                "low": low[order].round(3),
+                "high": high[order].round(3),
                 "confusions": confusions,
             }
         )
