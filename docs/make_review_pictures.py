@@ -36,7 +36,7 @@ def main() -> None:
         file = Path(folder, "review.html")
         subprocess.run([*REVIEW, "--out", str(file)], check=True)
         take(page, file.as_uri(), ["Enter", "2"], "review.png")
-        command = [*REVIEW, "--serve", "--no-browser", "--journal", str(Path(folder, "journal"))]
+        command = [*REVIEW, "--no-browser", "--journal", str(Path(folder, "journal"))]
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as served:
             address = next(filter(None, (re.search(r"http\S+", line) for line in served.stderr)))
             keys = ["Enter", "Enter", "2", "Enter", "2", "Enter"]

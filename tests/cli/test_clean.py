@@ -615,7 +615,6 @@ def test_a_label_that_a_person_corrected_counts_as_changed(run, wrong_labels):
         ("clean", ["--item", "x"], "cannot be combined with --candidates"),
         ("clean", ["--fast"], "--fast and --given-label cannot be combined"),
         ("review", ["--fast"], "--fast and --given-label cannot be combined"),
-        ("review", ["--serve"], "--given-label and --serve cannot be combined"),
         ("clean", ["--tune"], "--tune and --given-label cannot be combined"),
         ("clean", ["--set", "reg=1"], "require --method"),
         ("clean", ["--weight-annotators"], "no annotators to judge"),

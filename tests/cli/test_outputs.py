@@ -115,7 +115,7 @@ def test_an_invalid_output_is_reported_before_the_table_is_read(run, command, na
 
 @pytest.mark.parametrize(
     "options",
-    [("fit", "--out", "1.JPG"), ("review", "--serve", "--no-browser", "--model-out", "1.JPG")],
+    [("fit", "--out", "1.JPG"), ("review", "--no-browser", "--model-out", "1.JPG")],
 )
 def test_an_image_is_never_overwritten(rejected, options):
     """It was replaced by the model."""

@@ -1,5 +1,6 @@
-"""``ambilearn review --serve`` as a user runs it: a process, its address, its files."""
+"""``ambilearn review`` as a user runs it: a process, its address, its files."""
 
+import base64
 import http.client
 import json
 import os
@@ -10,8 +11,9 @@ import stat
 import subprocess
 import sys
 from urllib.parse import urlsplit
-from urllib.request import url2pathname
+from urllib.request import url2pathname, urlopen
 
+import numpy as np
 import pandas as pd
 import pytest
 from annotators import write_crowd
@@ -23,7 +25,7 @@ from ambilearn.review.server import ReviewServer
 from ambilearn.tables import load_model
 
 TOWNS = ["Rome", "Oslo"]
-OPTIONS = ["--candidates", "names", "--method", "plknn", "--serve", "--no-browser"]
+OPTIONS = ["--candidates", "names", "--method", "plknn", "--no-browser"]
 
 
 @pytest.fixture
@@ -191,17 +193,13 @@ def test_ctrl_c_after_the_final_fit_writes_its_labels(table, opened, tmp_path, m
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--serve", "--out", "x.html"], "--out and --serve cannot be combined."),
-        (["--serve", "--embed-images"], "--embed-images and --serve cannot be combined."),
-        (["--serve", "--given-label", "names"], "--given-label and --serve cannot be combined"),
-        (["--serve", "--device", "cuda"], "--device and --serve can be combined with --method"),
-        (["--port", "8000"], "--port requires --serve."),
-        (["--journal", "x.journal"], "--journal requires --serve."),
-        (["--model-out", "x.model"], "--model-out requires --serve."),
+        (["--port", "8000"], "--port is for the page that learns: leave out --out."),
+        (["--journal", "x.journal"], "--journal is for the page that learns"),
+        (["--model-out", "x.model"], "--model-out is for the page that learns"),
     ],
 )
 def test_options_that_do_not_fit_are_rejected(table, arguments, message):
-    result = run("review", table, "--candidates", "names", *arguments)
+    result = run("review", table, "--candidates", "names", *arguments, "--out", "x.html")
     assert result.exit_code == 2
     assert message in result.output
 
@@ -240,7 +238,7 @@ def test_one_address_is_printed_and_opened(table, opened, tmp_path):
 def test_answers_in_long_form_are_served(tmp_path):
     answers, form = write_crowd(tmp_path)
     files = [*form, "--method", "plknn"]
-    result = run("review", answers, *files, "--serve", "--cleaned-out", tmp_path / "c.csv")
+    result = run("review", answers, *files, "--cleaned-out", tmp_path / "c.csv")
     assert result.exit_code == 0, result.output
     assert "6 annotators judged" in result.output
     assert run("clean", answers, *files, "--out", tmp_path / "e.csv").exit_code == 0
@@ -248,9 +246,9 @@ def test_answers_in_long_form_are_served(tmp_path):
 
 
 def test_standard_input_cannot_be_served():
-    result = run("review", "-", "--candidates", "names", "--serve")
+    result = run("review", "-", "--candidates", "names")
     assert result.exit_code == 2
-    assert "--serve needs a table in a file, not standard input." in result.output
+    assert "A review needs a table in a file." in result.output
 
 
 def test_outputs_are_checked_before_the_review(table, tmp_path):
@@ -304,6 +302,13 @@ def test_a_table_that_is_sorted_during_the_review_gets_the_answers_of_its_rows(
     assert [line.split(",")[:3] for line in lines] == [line.split(",")[:3] for line in before]
     again = run("review", table, *OPTIONS)
     assert "belongs to other rows" in again.output
+    answers, journal = tmp_path / "answers.csv", f"{table}.journal"
+    assert run("review", journal, "--checked-out", answers).exit_code == 0
+    assert answers.read_text().splitlines()[1].startswith("0,")
+    rejected = run("review", journal)
+    assert rejected.exit_code == 2
+    assert "is a journal: name a file for its answers, --checked-out." in rejected.output
+    assert "would overwrite" in run("review", journal, "--checked-out", journal).output
 
 
 def test_a_journal_that_is_removed_is_written_again_at_the_end(table, monkeypatch):
@@ -354,3 +359,27 @@ def test_too_many_rows_are_rejected_before_the_fit(table, monkeypatch):
         result = run("review", table, *arguments)
         assert "holds at most 5 rows, not 20" in result.output
         assert "fitting" not in result.output
+
+
+def test_given_labels_are_reviewed(tmp_path, monkeypatch):
+    path, cleaned = tmp_path / "levels.csv", tmp_path / "c.csv"
+    rows = [f"{x},{'low' if x < 10 else 'high'}" for x in range(20)]
+    path.write_text("\n".join(["x,level", *rows, "3.5,high", "14.5,low"]) + "\n")
+
+    def browse(file):
+        address = address_in(file)
+        with urlopen(address) as page:
+            data = re.search('id="data">(.*?)</script>', page.read().decode())[1]
+        assert [json.loads(data)["rows"][i][1] for i in (0, 20)] == ["low", "high"]
+        with urlopen(f"{address}state?tab=a") as reply:
+            state = json.loads(reply.read())
+        order = np.frombuffer(base64.b64decode(state["order"]), "<i4")
+        assert sorted(order) == list(range(22))
+        post(address, "act", {"id": "x", "kind": "answer", "labels": [[20, "low"], [2, "mid"]]})
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr("webbrowser.open", browse)
+    options = ["--given-label", "level", "--cleaned-out", cleaned]
+    result = run("review", path, *options)
+    assert result.exit_code == 0, result.output
+    assert pd.read_csv(cleaned)["label"].iloc[[0, 2, 20]].tolist() == ["low", "mid", "low"]

@@ -222,7 +222,7 @@ def test_a_served_review_learns_from_the_images_and_shows_them(folder, tmp_path,
     monkeypatch.setattr("webbrowser.open", browse)
     options = [*DEEP, "--device", "cpu", "--journal", tmp_path / "j", "--cleaned-out"]
     table = [folder / "t.csv", "--candidates", "names"]
-    output = run("review", *table, "--serve", *options, tmp_path / "c.csv")
+    output = run("review", *table, *options, tmp_path / "c.csv")
     assert shown == ["image/jpeg", (None, False)]
     assert "fitting DeepPLCL" in output
     expected = tmp_path / "e.csv"

@@ -39,10 +39,10 @@ def confidences(table):
 def test_rows_have_cells_candidates_and_the_text_of_the_table():
     table = people()
     review = review_from_table(table, confidences(table), method="PLCL")
-    assert review.columns == ["photo", "comment", "height", "id"]  # what is no feature last
+    assert review.columns == ["id", "photo", "comment", "height"]  # what names a row first
     first, second, third = review.rows
-    assert first.cells == ["a.png", 'tall, "so"', "1.70", "007"]
-    assert second.cells == ["b.png", "", "", "008"]
+    assert first.cells == ["007", "a.png", 'tall, "so"', "1.70"]
+    assert second.cells == ["008", "b.png", "", ""]
     assert first.raw == "anna| bob"
     assert (first.labels, third.labels) == (["anna", "bob"], ["anna", "cleo"])
     assert np.allclose(first.confidences + second.confidences, [1.0, 0.775, 0.55])
@@ -76,8 +76,13 @@ def test_features_come_first_and_constant_columns_are_not_shown():
     table = read_candidate_table(StringIO(text), truth="truth", **options)
     assert set(table.features.left_out) == {"count", "fixed", "blank"}
     review = review_from_table(table, confidences(table))
-    assert review.columns == ["town", "size", "count"]
-    assert review.rows[4].cells == ["v", "0.5714285714285714", "4"]
+    assert review.columns == ["count", "town", "size"]  # the first differs in all rows
+    assert review.rows[4].cells == ["4", "v", "0.5714285714285714"]
+    assert review_from_table(table, confidences(table), show=["size", "fixed"]).columns == [
+        "size", "fixed", "town", "count",
+    ]  # fmt: skip
+    with pytest.raises(InvalidFileError, match="no column 'x'"):
+        review_from_table(table, confidences(table), show=["x"])
     # Without --label it is a column like any other, as the page cannot know better.
     table = read_candidate_table(StringIO(text), exclude=["truth"], **options)
     assert review_from_table(table, confidences(table)).columns[-1] == "truth"
@@ -87,7 +92,7 @@ def test_texts_come_first_and_vectors_are_not_shown():
     frame = make_sentences().assign(embedding=[[i, i / 2] for i in range(120)])
     table = read_candidate_table(frame, candidates="mood", truth="truth")
     assert {column.kind for column in table.features.columns} == {"text", "vector"}
-    assert review_from_table(table, confidences(table)).columns == ["review", "id"]
+    assert review_from_table(table, confidences(table)).columns == ["id", "review"]
 
 
 def test_corrected_rows_keep_all_their_candidates():
@@ -117,7 +122,7 @@ def test_image_column_is_found_and_is_no_feature(tmp_path):
     assert [row.image for row in review.rows] == ["../a.png", "../b.png", "../a.png"]
     assert [cell for cell, _ in images.problems] == ["a.png", "b.png", "a.png"]
     assert {row.image_problem for row in review.rows} == {"not found"}
-    assert review.columns[-1] == "photo"  # one can search for it
+    assert review.columns[0] == "photo"
     kept = drop_feature(people(features=["height", "photo"]), "photo")
     assert [column.name for column in kept.features.columns] == ["height"]
     with pytest.raises(InvalidFileError, match="no column is left as a feature, because 'photo'"):

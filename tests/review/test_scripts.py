@@ -1,11 +1,15 @@
 """The scripts of the page that need no document, in node."""
 
+import csv
+import io
 import json
 import shutil
 import subprocess
 from importlib.resources import files
 
 import pytest
+
+from ambilearn._utils.label_text import normalize_label
 
 # What a browser has and node does not; requests are answered by `reply(path, content)`.
 BROWSER = """
@@ -137,3 +141,82 @@ def test_actions_that_wait_are_kept_by_the_browser(run):
     """
     waiting = [{"id": "a", "kind": "skip", "row": 1}]
     assert run("decisions connection", code) == [waiting, True, []]
+
+
+# --- decisions ------------------------------------------------------------------------------------
+
+DECISIONS = """
+const kept = [];
+Decisions.prototype.keep = (action) => kept.push(action);
+const decisions = new Decisions();
+const now = () => [...decisions.labels].filter(([, label]) => label !== null);
+"""
+
+
+def test_decisions_are_undone_step_by_step(run):
+    code = """
+    decisions.decide([[1, "anna"]]);
+    decisions.decide([[1, "bob"], [2, "bob"]]);
+    decisions.decide([[1, "bob"]]);  // changes nothing, and is no step
+    const before = now();
+    const undone = [decisions.undo(), decisions.undo(), decisions.undo()];
+    return [before, undone, now(), kept.map(({ kind }) => kind), kept[0].labels];
+    """
+    kinds = ["answer", "answer", "undo", "undo"]
+    expected = [[[1, "bob"], [2, "bob"]], [[1, 2], [1], []], [], kinds, [[1, "anna"]]]
+    assert run("decisions", DECISIONS + code) == expected
+
+
+def test_an_undo_names_its_answer(run):
+    code = """
+    decisions.decide([[1, "anna"]]);
+    decisions.undo();
+    return [kept[0].id === kept[1].of, kept[0].id !== kept[1].id, decisions.unsaved];
+    """
+    assert run("decisions", DECISIONS + code) == [True, True, True]
+
+
+# --- csv ------------------------------------------------------------------------------------------
+
+ROWS = """
+const rows = [{ index: 0, raw: "anna|bob" }, { index: 7, raw: 'b"o\\nb' }];
+"""
+
+
+def test_labels_are_normalized_as_those_of_tables(run):
+    texts = [" anna\u200b", "Zoe\u0308", "\u00a0a\u00a0b ", "\ufeff", "plain"]
+    found = run("csv", f"return {json.dumps(texts)}.map(normalizedLabel)")
+    assert found == [normalize_label(text) for text in texts]
+
+
+@pytest.mark.parametrize("text", ["a,b\n1,2\n", '"a""b",c\r\n"x\ny",z', "\ufeffa,b\n\n\n1,\n", ""])
+def test_csv_is_read_as_python_reads_it(run, text):
+    expected = [row for row in csv.reader(io.StringIO(text.removeprefix("\ufeff"))) if row]
+    assert run("csv", f"return parseCsv({json.dumps(text)})") == expected
+
+
+def test_corrections_are_written_and_read_again(run):
+    code = """
+    const decisions = { labelOf: (row) => ({ 0: 'an"na', 7: "x,y" })[row] ?? null };
+    const text = correctionsCsv(rows, decisions);
+    return [text, readCorrections(text, rows, "|")];
+    """
+    text, pairs = run("csv", ROWS + code)
+    assert pairs == [[0, 'an"na'], [7, "x,y"]]
+    assert next(csv.reader(io.StringIO(text))) == ["row", "candidates", "label"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a,b\n1,2\n", "its header has no column “row”"),
+        ("row,candidates,label\n5,bob,bob\n", "Line 2: this table has no row “5”"),
+        ("row,candidates,label\n0,bob,bob\n", "The file belongs to another table: row 0 has"),
+        ("row,candidates,label\n0,bob|anna,a\n0,anna|bob,b\n", "Line 3: row 0 occurs a second"),
+        ("row,candidates,label\n0,bob|anna, \n", "Line 2: row 0 has no label"),
+        ('row,candidates,label\n0,"bob|anna,a\n', "A quotation mark is opened"),
+    ],
+)
+def test_other_files_are_explained(run, text, message):
+    code = f"try {{ readCorrections({json.dumps(text)}, rows, '|') }} catch (error) "
+    assert message in run("csv", ROWS + code + "{ return error.message }")

@@ -388,3 +388,43 @@ def make_pictured(tmp_path):
     served = Served(tmp_path, images=[path] * 30)
     yield served, path, content
     served.close()
+
+
+def test_rows_like_the_current_one_are_labeled_at_once_and_undone_at_once(tmp_path, visit):
+    path = tmp_path.resolve() / "a.png"
+    Image.new("RGB", (4, 4)).save(path)
+    served = Served(tmp_path, images=[path] * 30, random_share=0)
+    page = visit(served)
+    row = current_row(page)
+    label = page.locator("article[aria-current] .candidate .name").first.inner_text()
+    press(page, "l")
+    page.keyboard.type(label)
+    press(page, "Enter")
+    boxes = page.locator("#preview-rows input")
+    expect(boxes).to_have_count(30)
+    expect(page.locator("#preview-rows img").first).to_have_js_property("naturalWidth", 4)
+    expect(page.locator("#preview-rows li").first).to_contain_text(f"Row {row}:")
+    assert boxes.evaluate_all("all => all.filter(box => box.checked).length") == 20  # that fit
+    boxes.nth(1).uncheck()
+    n = boxes.evaluate_all("all => all.filter(box => box.checked).length")
+    page.get_by_role("button", name=f"Set {n} labels").click()
+    wait_saved(page)
+    assert served.labels()[row] == label
+    assert set(served.labels().values()) == {label}
+    assert len(served.labels()) == n
+    press(page, "u")
+    wait_saved(page)
+    assert served.labels() == {}
+    press(page, "Enter", "ArrowUp")
+    wait_saved(page)
+    press(page, "l")  # of a row that is decided: its label
+    expect(page.locator("#preview-title")).to_have_text(f"Label {label}")
+    served.close()
+
+
+def test_a_random_row_is_labeled_by_itself(served, visit):
+    page = visit(served)
+    while not page.locator("article[aria-current] .chip.drawn").count():
+        press(page, "ArrowDown")
+    press(page, "l")
+    expect(page.locator("#message")).to_contain_text("is a random row: label it first")

@@ -391,6 +391,14 @@ def test_actions_and_their_replies(served):
     assert served.act(tab="a", id="s4", **ANSWER)[0] == 200
 
 
+def test_similar_rows(served):
+    status, reply, _ = served.request("GET", "similar?tab=a&row=3")
+    assert status == 200
+    assert 3 not in reply["rows"]
+    for row in ("30", "-1", "x", "", "9" * 30):
+        assert served.request("GET", f"similar?tab=a&row={row}")[0] == 400
+
+
 def test_a_journal_that_cannot_be_written_is_reported(served, monkeypatch):
     def fail(entry):
         raise OSError(28, "No space left on device")

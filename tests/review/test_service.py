@@ -93,7 +93,8 @@ def test_the_state_has_the_order_and_the_confidences_of_the_session(served):
     sets = served.learner.sets.to_sets()
     sums = np.add.reduceat(confidences, np.r_[0, np.cumsum([len(s) for s in sets])[:-1]])
     np.testing.assert_allclose(sums, 1, atol=1e-4)
-    doubtful, classes = (numbers(part, "<i4") for part in state["suggestions"])
+    doubtful, classes, percent = (numbers(part, "<i4") for part in state["suggestions"])
+    assert (percent > 50).all()
     names = {row: served.review.classes[j] for row, j in zip(doubtful, classes, strict=True)}
     suggestion = same.suggestion_
     assert names == {row: suggestion[row] for row in range(30) if suggestion[row] is not None}
@@ -258,3 +259,23 @@ def test_the_page_shows_that_the_journal_was_changed(served):
     served.journal.path.unlink()
     served.service.act("a", Answer("x2", {4: "anna"}))
     assert "was removed by another program" in served.service.state("a")["notice"]
+
+
+def test_similar_rows_are_not_random_and_settled_in_one_step(served):
+    drawn = set(served.service.state("a")["drawn"])
+    row = next(row for row in range(30) if row not in drawn)
+    similar = served.service.similar_rows(row)
+    assert len(similar) == 30 - len(drawn) - 1
+    assert not drawn & {row, *similar}
+    served.service.act("a", Answer("x1", dict.fromkeys([row, *similar[:3]], "anna")))
+    assert not served.journal.entries[-1]["random"]
+    served.service.act("a", Undo("x2", "x1"))
+    assert served.service.answers.labels == {}
+    with pytest.raises(InvalidActionError, match="There is no row 30"):
+        served.service.similar_rows(30)
+
+
+def test_similar_rows_are_unknown_after_the_end_of_the_session(served, monkeypatch):
+    monkeypatch.setattr("ambilearn.review.process._PATIENCE", 0.1)
+    served.session.end()
+    assert served.service.similar_rows(3) == []

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -312,3 +313,20 @@ def test_a_substitute_of_low_rank_serves_many_rows(rows, monkeypatch):
     assert here.learner._regressor._features.shape == (60, 20)
     review(here, rows[2], 3)
     assert here.results_.n_since == 3
+
+
+def test_similar_rows_are_the_nearest_that_are_neither_settled_nor_random(rows):
+    X = rows[0]
+    here = session(rows, random_share=0.2)
+    _, drawn = here.next_and_random(20)
+    here.settle_rows({1: "ant", 2: "bee"}, random=False)
+    left_out = {5, 1, 2, *drawn}
+    nearest = np.argsort(np.linalg.norm(X - X[5], axis=1))
+    expected = [row for row in nearest.tolist() if row not in left_out]
+    assert here.similar_rows(5, 7) == expected[:7]
+    assert here.similar_rows(5, 100) == expected
+    sparse_rows = ReviewSession(PLKNN(), sparse.csr_array(X), rows[1], random_share=0)
+    expected = [row for row in nearest.tolist() if row != 5]
+    assert sparse_rows.similar_rows(5, 7) == expected[:7]
+    with pytest.raises(ValueError, match="There is no row 60"):
+        here.similar_rows(60)

@@ -18,15 +18,17 @@ from ambilearn.cli.options import (
     section,
     votes_options,
 )
+from ambilearn.cli.outputs import check_outputs
 from ambilearn.cli.plan import FAST, Request
 from ambilearn.registry import METHODS
 
+JOURNAL_START = b'{"format":"ambilearn review journal"'
 serve_option = section("Server")
 
 
 @click.command(
     cls=Command,
-    epilog="Example: ambilearn review people.csv --candidates names --serve",
+    epilog="Example: ambilearn review people.csv --candidates names --cleaned-out cleaned.csv",
 )
 @click.argument("table")
 @candidate_options
@@ -50,16 +52,16 @@ serve_option = section("Server")
 @output_option(
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),
-    default="review.html",
-    show_default=True,
     metavar="FILE",
-    help="Page to write.",
+    help="Write the page as one HTML file that needs no server and does not learn.",
 )
-@serve_option(
-    "--serve",
-    is_flag=True,
-    help="Serve the page on this machine instead of writing it. The method learns from the answers "
-    "while you review, and the order of the rows follows.",
+@image_option(
+    "--show",
+    "shown_columns",
+    multiple=True,
+    metavar="COLUMN",
+    help="Column to show first. Can be repeated. By default the first column whose cells are all "
+    "different, such as an id or a file name.",
 )
 @serve_option("--no-browser", is_flag=True, help="Do not open the page in a browser.")
 @serve_option(
@@ -97,8 +99,8 @@ def review(
     table: str,
     no_images: bool,
     embed_images: bool,
-    out: Path,
-    serve: bool,
+    out: Path | None,
+    shown_columns: tuple[str, ...],
     no_browser: bool,
     port: int | None,
     journal: Path | None,
@@ -107,58 +109,76 @@ def review(
     model_out: Path | None,
     **options: Any,
 ) -> None:
-    """Write or serve a page to correct the labels of a table.
+    """Correct labels on a page while the method learns from your answers.
 
-    The page shows the candidates of each row of TABLE (CSV, Excel, Parquet or JSON; - is standard
-    input) with their scores, images, and a suggestion if the true label is probably not a
-    candidate. Accept or correct labels with the keyboard, in the order in which to check them.
+    The page opens in a browser. It shows the candidates of each row of TABLE, and a suggestion if
+    none of them fits well. Choose a label with the keyboard: after each answer, the rows that are
+    now least certain come first. A journal keeps every answer; the same command continues.
 
-    The page is one HTML file for any browser; it needs no server and no network. It keeps your work
-    and saves it as a CSV file for --checked of `clean`, `fit` and `review`. If several annotators
-    answered, their reliability is estimated as in `clean`. With --given-label, the page shows the
-    given label of each row, and the most likely other label of doubtful rows.
-
-    With --serve the page is served on this machine, and the method learns from each answer: rows
-    like a corrected one come earlier, and rows that are no longer ambiguous come later.
+    With --out, the page is a file that saves your labels for --checked of other commands, and the
+    order does not change. If TABLE is a journal, its answers are written to --checked-out.
     """
     if options["image"] is not None and no_images:
         raise click.UsageError("--image and --no-images cannot be combined.")
-    _check_server_options(serve, table)
-    if not serve and out.suffix.lower() not in (".html", ".htm"):
-        raise click.UsageError(f"{out}: the page is an HTML file; use a name that ends in .html.")
     with user_console() as console:
+        if is_journal(table):
+            _write_answers(console, table, checked_out)
+            return
         request = Request.from_options(table, options)
-        image, folders = options["image"], options["image_folders"]
-        if not serve:
-            shown = _Images(image, no_images, embed_images, folders)
+        shown = Shown(options["image"], no_images, embed_images, options["image_folders"])
+        shown = shown._replace(columns=shown_columns)
+        if out is not None:
+            _check_page_options(out)
             _write_page(console, request, out, shown)
             return
+        if table == "-":
+            raise click.UsageError("A review needs a table in a file. Save it, or use --out FILE.")
         from ambilearn.cli.serve import ServeOptions, serve_review
 
         chosen = ServeOptions(
             journal, port or 0, not no_browser, cleaned_out, checked_out, model_out
         )
         request.check(console, *chosen.outputs())
-        serve_review(
-            console,
-            request,
-            chosen,
-            image=image,
-            no_images=no_images,
-            image_folders=folders,
+        serve_review(console, request, chosen, shown)
+
+
+def is_journal(table: str) -> bool:
+    """Whether a file is the journal of a review."""
+    try:
+        with open(table, "rb") as file:
+            return file.read(len(JOURNAL_START)) == JOURNAL_START
+    except OSError:
+        return False
+
+
+def _write_answers(console: Console, journal: str, checked_out: Path | None) -> None:
+    """Write the answers of a journal without its table."""
+    if checked_out is None:
+        raise click.UsageError(
+            f"{journal} is a journal: name a file for its answers, --checked-out."
         )
+    check_outputs([checked_out], [journal])
+    from ambilearn.review.journal import read_answers
+    from ambilearn.tables.corrections import write_corrections
+
+    answers = read_answers(journal)
+    labels = {row: label for row, (_, label) in answers.labels.items()}
+    texts = {row: text for row, (text, _) in answers.labels.items()}
+    write_corrections(checked_out, labels, texts, answers.random)
+    console.say(f"wrote {checked_out}: {pluralize(len(labels), 'row')}")
 
 
-class _Images(NamedTuple):
-    """Options about the images of a page."""
+class Shown(NamedTuple):
+    """What a page shows: options about images, and columns that are shown first."""
 
     column: str | None
     hidden: bool
     embedded: bool
     folders: tuple[Path, ...]
+    columns: tuple[str, ...] = ()
 
 
-def _write_page(console: Console, request: Request, out: Path, shown: _Images) -> None:
+def _write_page(console: Console, request: Request, out: Path, shown: Shown) -> None:
     """Write a page that needs no server."""
     request.check(console, out)
     console.show("reading the table")  # before the imports, which take a while
@@ -172,14 +192,14 @@ def _write_page(console: Console, request: Request, out: Path, shown: _Images) -
     if image is None and not shown.hidden:
         image = image_column(table)
         table = drop_feature(table, image)
-    learn = _correct if request.table.given_label else _learn
+    learn = correct if request.table.given_label else _learn
     learned = learn(console, request, table)
     console.show("writing the page")
     named = request.table.features_from or request.source
     folder = Path.cwd() if named == "-" else Path(named).parent
     images = Images(folder, out.parent, shown.embedded, shown.folders)
     with without_pillow_warnings():
-        page = review_from_table(**learned, image=image, images=images)
+        page = review_from_table(**learned, image=image, images=images, show=shown.columns)
     write_review(page, out)
     _describe_images(console, image, images)
     console.say(f"wrote {out}: {pluralize(len(page.rows), 'row')}; open it in a browser")
@@ -197,32 +217,15 @@ _SERVER_OPTIONS = (
 )
 
 
-def _check_server_options(serve: bool, table: str) -> None:
-    """Raise an error for options that need --serve, or cannot be combined with it."""
+def _check_page_options(out: Path) -> None:
+    """Raise an error for a name that is no page, and for options that a page cannot fulfill."""
+    if out.suffix.lower() not in (".html", ".htm"):
+        raise click.UsageError(f"{out}: the page is an HTML file; use a name that ends in .html.")
     context, given = click.get_current_context(), click.core.ParameterSource.COMMANDLINE
-
-    def find(*names: str) -> str | None:
-        used = [name for name in names if context.get_parameter_source(name) is given]
-        return f"--{used[0].replace('_', '-')}" if used else None
-
-    if not serve:
-        if option := find(*_SERVER_OPTIONS):
-            raise click.UsageError(f"{option} requires --serve.")
-        return
-    if option := find("out", "embed_images"):
-        raise click.UsageError(f"{option} and --serve cannot be combined.")
-    if find("given_label"):
-        raise click.UsageError(
-            "--given-label and --serve cannot be combined: leave out --serve, and pass the labels "
-            "that you download from the page with --checked."
-        )
-    if find("device") and context.params["method"] != "deepplcl":
-        raise click.UsageError(
-            "--device and --serve can be combined with --method deepplcl only: other methods "
-            "compute on the CPU while you review."
-        )
-    if table == "-":
-        raise click.UsageError("--serve needs a table in a file, not standard input.")
+    for name in _SERVER_OPTIONS:
+        if context.get_parameter_source(name) is given:
+            option = f"--{name.replace('_', '-')}"
+            raise click.UsageError(f"{option} is for the page that learns: leave out --out.")
 
 
 def _learn(console: Console, request: Request, table: Any) -> dict[str, Any]:
@@ -257,7 +260,7 @@ def _learn(console: Console, request: Request, table: Any) -> dict[str, Any]:
     }
 
 
-def _correct(console: Console, request: Request, table: Any) -> dict[str, Any]:
+def correct(console: Console, request: Request, table: Any) -> dict[str, Any]:
     """Correct the given labels: what the page shows of them."""
     if request.learning.fast:
         raise click.UsageError(FAST)

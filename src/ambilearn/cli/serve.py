@@ -1,4 +1,4 @@
-"""``ambilearn review --serve``: from the options to the results."""
+"""``ambilearn review`` without --out: from the options to the results."""
 
 import os
 import re
@@ -6,11 +6,12 @@ import signal
 import stat
 import threading
 import webbrowser
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -19,13 +20,16 @@ from ambilearn._utils.text import pluralize, readable_file_name
 from ambilearn.cli.clean import write_results
 from ambilearn.cli.console import Console
 from ambilearn.cli.outputs import check_outputs
-from ambilearn.cli.plan import Plan, Request
+from ambilearn.cli.plan import Request
 from ambilearn.registry import METHODS
 
 if TYPE_CHECKING:
+    from ambilearn.cli.review import Shown
     from ambilearn.review.images import ServedImages
     from ambilearn.review.journal import Journal
+    from ambilearn.review.learner import Learner
     from ambilearn.review.process import SessionProcess
+    from ambilearn.review.record import Review
     from ambilearn.review.server import ReviewServer
     from ambilearn.review.service import ReviewService
     from ambilearn.tables.read import CandidateTable
@@ -35,7 +39,7 @@ _ADDRESS = re.compile(rb"(http://127\.0\.0\.1:(\d{1,5})/([\w-]{20,64})/)")
 
 @dataclass(frozen=True)
 class ServeOptions:
-    """Options of ``--serve``."""
+    """Options of a served review."""
 
     journal: Path | None
     port: int
@@ -57,28 +61,26 @@ def serve_review(
     console: Console,
     request: Request,
     options: ServeOptions,
-    *,
-    image: str | None,
-    no_images: bool,
-    image_folders: tuple[Path, ...],
+    shown: "Shown",
 ) -> None:
     """Serve a review until it ends, then write its results."""
     journal_path = options.journal or Path(f"{request.source}.journal")
     outputs = [journal_path, _address_file(journal_path), *options.outputs()]
     check_outputs([*outputs, request.annotators_out], request.inputs())
     from ambilearn.review.images import without_pillow_warnings
+    from ambilearn.review.journal import replay
     from ambilearn.review.process import SessionProcess
     from ambilearn.tables.corrections import write_corrections
 
     with ExitStack() as stack:
         process = stack.enter_context(SessionProcess())  # starts while the table is read
-        read, table, image = _read_table(console, request, options, image, no_images)
-        images = _served_images(request, image_folders)
+        read, table, image = _read_table(console, request, options, shown)
         journal = stack.enter_context(_open_journal(journal_path, table))
         stack.enter_context(without_pillow_warnings())
-        served = _build(console, request, table, journal, image, images, options)
-        _learn(console, served, process, doubt=not request.learning.fast)
-        service = served.service
+        about: dict[str, Any] = {"image": image, "images": _served_images(request, shown.folders)}
+        about["show"] = shown.columns
+        outputs_named = options.named_outputs()
+        service = _start_session(console, request, process, table, journal, about, outputs_named)
         labels = service.answers.labels
         if journal.entries:
             console.say(f"{pluralize(len(labels), 'row')} settled: {journal_path}")
@@ -91,7 +93,8 @@ def serve_review(
             n_rows = pluralize(len(labels), "row")
             console.say(f"{n_rows} settled; the answers are in {journal.path}")
             if options.checked_out:
-                write_corrections(options.checked_out, labels, table.texts)
+                random = replay(journal.entries).random - process.progress.released
+                write_corrections(options.checked_out, labels, table.texts, random)
                 console.say(f"wrote {options.checked_out}: {n_rows}")
             if not any(options.outputs()):
                 console.say(
@@ -114,7 +117,7 @@ def _keep_answers(console: Console, journal: "Journal") -> None:
 
 
 def _read_table(
-    console: Console, request: Request, options: ServeOptions, image: str | None, no_images: bool
+    console: Console, request: Request, options: ServeOptions, shown: "Shown"
 ) -> "tuple[CandidateTable, CandidateTable, str | None]":
     """The table without corrections, the same without images as a feature, and their column."""
     console.show("reading the table")
@@ -128,8 +131,8 @@ def _read_table(
     if options.cleaned_out:
         check_writable(format_of_name(str(options.cleaned_out)))
         check_new_columns(table)
-    if image is not None or no_images:
-        return table, table, image
+    if shown.column is not None or shown.hidden:
+        return table, table, shown.column
     image = image_column(table)
     return table, drop_feature(table, image), image
 
@@ -141,64 +144,92 @@ def _served_images(request: Request, other_folders: tuple[Path, ...]) -> "Served
     return ServedImages(folder, folder, other_folders=other_folders)
 
 
-@dataclass(frozen=True)
-class _Served:
-    """A review before it is fitted."""
+class _Start(NamedTuple):
+    """What the page shows at the start, and how the learner is made in its process."""
 
-    service: "ReviewService"
-    plan: Plan
+    table: "CandidateTable"
+    name: str
+    page: "Callable[..., Review]"
+    make: "Callable[..., Learner]"
+    arguments: tuple[Any, ...]
+    options: dict[str, Any]
 
 
-def _build(
+def _learn_candidates(console: Console, request: Request, table: "CandidateTable") -> _Start:
+    from ambilearn.review.from_table import make_page
+    from ambilearn.review.learner import make_learner
+
+    plan = request.plan(console, table)
+    name = METHODS[plan.method].name
+    return _Start(
+        plan.table,
+        name,
+        partial(make_page, plan.table, name),
+        make_learner,
+        (plan.table, plan.method, plan.params),
+        {"tune": plan.tune, "device": plan.device, "doubt": not plan.fast},
+    )
+
+
+def _learn_given_labels(console: Console, request: Request, table: "CandidateTable") -> _Start:
+    from ambilearn.cli.review import correct
+    from ambilearn.review.from_table import review_from_table
+    from ambilearn.review.learner import make_given_label_learner
+
+    found, method = correct(console, request, table), request.learning.method
+    shown, params = found["table"], request.learning.parameters() if method else None
+    return _Start(
+        shown,
+        found["method"] or "held-out labels",
+        partial(review_from_table, **found),
+        make_given_label_learner,
+        (table, shown.candidates, method, params),
+        {},
+    )
+
+
+def _start_session(
     console: Console,
     request: Request,
+    process: "SessionProcess",
     table: "CandidateTable",
     journal: "Journal",
-    image: str | None,
-    images: "ServedImages",
-    options: ServeOptions,
-) -> _Served:
-    """The service, with what the corrections and the journal contain."""
+    shown: dict[str, Any],
+    outputs: list[str],
+) -> "ReviewService":
+    """Fit the method in its process, with the checked rows and the answers of the journal.
+
+    ``shown`` are the arguments about images and columns of the page.
+    """
     from ambilearn.review.actions import label_parser
-    from ambilearn.review.from_table import make_page
     from ambilearn.review.service import ReviewService
     from ambilearn.tables.corrections import read_corrections
 
-    given = read_corrections(
-        request.table.checked, table.texts, table.candidates.classes, sep=table.sep
-    )
-    plan = request.plan(console, table)
+    classes, checked = table.candidates.classes, request.table.checked
+    given = read_corrections(checked, table.texts, classes, sep=table.sep)
+    learn = _learn_given_labels if request.table.given_label else _learn_candidates
+    start = learn(console, request, table)
     service = ReviewService(
-        make_page(plan.table, METHODS[plan.method].name, image, images),
+        start.page(**shown),
         journal,
-        label_parser(plan.table.candidates.classes, table.sep),
+        label_parser(start.table.candidates.classes, table.sep),
         labels=given.labels,
-        images=images.paths,
-        outputs=options.named_outputs(),
+        images=shown["images"].paths,
+        outputs=outputs,
     )
-    return _Served(service, plan)
-
-
-def _learn(console: Console, served: _Served, process: "SessionProcess", *, doubt: bool) -> None:
-    """Fit the method in its process, and connect the service to it."""
-    from ambilearn.review.learner import make_learner
-
-    service, plan = served.service, served.plan
-    console.stage(f"fitting {METHODS[plan.method].name}")
+    console.stage(f"fitting {start.name}")
+    seed = {"random_state": request.learning.seed}
     process.start(
-        make_learner,
-        plan.table,
-        plan.method,
-        plan.params,
-        tune=plan.tune,
-        random_state=plan.random_state,
-        device=plan.device,
-        doubt=doubt,
+        start.make,
+        *start.arguments,
+        **start.options,
+        **seed,
         progress=console.stage,
-        session=service.session_options() | {"random_state": plan.random_state},
+        session=service.session_options() | seed,
         skipped=service.skipped,
     )
     service.connect(process)
+    return service
 
 
 @contextmanager

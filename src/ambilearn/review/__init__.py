@@ -1,7 +1,7 @@
 """Review ambiguous rows: a page on which a person settles labels, and a session that learns.
 
 :func:`write_review` writes the page, one HTML file. :class:`ReviewSession` is the review without a
-page: it returns the rows to look at next and learns from every answer. ``ambilearn review --serve``
+page: it returns the rows to look at next and learns from every answer. ``ambilearn review``
 combines both.
 """
 

@@ -1,6 +1,6 @@
 """A review from a user's own table and the scores of its candidates."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from ambilearn.tables.image_files import find_image_column
 from ambilearn.tables.ranking import Choices, choose_candidates, review_order
 from ambilearn.tables.read import CandidateTable
 
+_LONGEST_NAME = 200  # characters of an id or a file name
 _NAMES_SHOWN = 6  # answers to a row that are shown with the names of the annotators
 
 
@@ -37,6 +38,7 @@ def review_from_table(
     method: str = "",
     image: str | None = None,
     images: Images | None = None,
+    show: Sequence[str] = (),
 ) -> Review:
     r"""Rows of a table as the page shows them.
 
@@ -61,7 +63,7 @@ def review_from_table(
     """
     folder = Path(table.name).parent
     images = images or Images(folder, folder)
-    columns = [c for c in _order_columns(table, image) if c != image or _is_short(table, c)]
+    columns = [c for c in _order_columns(table, image, show) if c != image or _is_short(table, c)]
     cells = [[format_cell(cell) for cell in table.frame[column].to_list()] for column in columns]
     if table.votes is not None:
         columns, cells = ["answers", *columns], [_format_answers(table.votes), *cells]
@@ -85,6 +87,7 @@ def review_from_table(
             None if given is None else str(given[i]),
             None if choices is None else str(choices.labels[i]),
             None if choices is None else choices.margins[i],
+            None if suggestion is None or doubt is None else float(doubt.score[i]),
         )
         for i, ((labels, values, decision), (suggestion, rank)) in enumerate(
             zip(found, hints, strict=True)
@@ -95,14 +98,18 @@ def review_from_table(
 
 
 def make_page(
-    table: CandidateTable, method: str, image: str | None, images: ServedImages
+    table: CandidateTable,
+    method: str,
+    image: str | None,
+    images: ServedImages,
+    show: Sequence[str] = (),
 ) -> Review:
     """What the page shows before it has the state of the session."""
     prior = HOST.support(table.candidates).prior()
     judgment = table.judgment
     known = None if judgment is None else judgment.calibration.cleaned
     return review_from_table(
-        table, prior, confidences=known, method=method, image=image, images=images
+        table, prior, confidences=known, method=method, image=image, images=images, show=show
     )
 
 
@@ -151,23 +158,39 @@ def format_cell(cell: Any) -> str:
     return str(cell)
 
 
-def _order_columns(table: CandidateTable, image: str | None) -> list[Any]:
-    """Columns to show: features first, among them numbers last, which may be many; then the rest.
+def _order_columns(table: CandidateTable, image: str | None, show: Sequence[str]) -> list[Any]:
+    """Columns to show: what names a row, then features, among them numbers last; then the rest.
 
     Not the truth, which the reviewer is to find; nothing that is the same in every row, or too long
-    to be read by a person.
+    to be read by a person. ``show`` has columns that name a row; by default the first one, after
+    the image, whose text differs in all rows.
     """
+    check_columns(table.name, table.frame, list(show))
     kinds = {column.name: column.kind for column in table.features.columns}
     hidden = {*table.candidate_columns, table.description.truth}
     hidden |= {name for name, why in table.features.left_out.items() if why in TELLS_NOTHING}
-    hidden |= {name for name, kind in kinds.items() if kind in LISTS}
-
-    def place(column: Any) -> tuple[bool, int]:
-        is_feature, is_number = column in kinds, kinds.get(column) == "number"
-        return column == image, 0 if is_feature and not is_number else 1 if is_feature else 2
-
+    hidden |= {name for name, kind in kinds.items() if kind in ("vector", "embedding")}
     columns = [c for c in table.frame.columns if c not in hidden or c == image]
-    return sorted(columns, key=place)
+    first = list(show)
+    if not first and image is None:
+        texts = [c for c in columns if kinds.get(c) != "number"]
+        first = next(([c] for c in texts if _names_rows(table.frame[c].to_list())), [])
+
+    def place(column: Any) -> int:
+        if column in first or column == image:
+            return first.index(column) - len(first) if column in first else -len(first) - 1
+        is_feature, is_number = column in kinds, kinds.get(column) == "number"
+        return 0 if is_feature and not is_number else 1 if is_feature else 2
+
+    return sorted([*columns, *(c for c in first if c not in columns)], key=place)
+
+
+def _names_rows(cells: list[Any]) -> bool:
+    """Whether the cells are different texts, such as ids or names of files."""
+    texts = [cell.strip() for cell in cells if isinstance(cell, str)]
+    if len(texts) < len(cells) or len(set(texts)) < len(cells):
+        return False
+    return max(map(len, texts)) <= _LONGEST_NAME
 
 
 def _format_answers(votes: Votes) -> list[str]:

@@ -272,8 +272,15 @@ class Journal:
                 )
 
 
-def read_answers(path: str | os.PathLike[str]) -> dict[int, tuple[str, str]]:
-    """The settled rows of a journal without its table: candidates and label of each row.
+class JournalAnswers(NamedTuple):
+    """Candidates and label of each settled row, and the rows that count as random."""
+
+    labels: dict[int, tuple[str, str]]
+    random: set[int]
+
+
+def read_answers(path: str | os.PathLike[str]) -> JournalAnswers:
+    """The settled rows of a journal, without its table.
 
     >>> from tempfile import TemporaryDirectory
     >>> entry = {"id": "a", "kind": "answer", "labels": {"1": "anna"}}
@@ -283,7 +290,7 @@ def read_answers(path: str | os.PathLike[str]) -> dict[int, tuple[str, str]]:
     ...     with Journal(path, ReviewedRows(["bob", "anna|bob"], {})) as journal:
     ...         journal.append(entry)
     ...     read_answers(path)
-    {1: ('anna|bob', 'anna')}
+    JournalAnswers(labels={1: ('anna|bob', 'anna')}, random=set())
     """
     path = Path(path)
     header, entries, _ = _read(path, path.read_bytes(), None, str)
@@ -293,7 +300,8 @@ def read_answers(path: str | os.PathLike[str]) -> dict[int, tuple[str, str]]:
     for entry in entries:
         if entry["kind"] == "answer":
             texts |= {int(row): text for row, text in entry["candidates"].items()}
-    return {row: (texts[row], label) for row, label in replay(entries).labels.items()}
+    known = replay(entries)
+    return JournalAnswers({i: (texts[i], label) for i, label in known.labels.items()}, known.random)
 
 
 class Replay(NamedTuple):
@@ -307,11 +315,14 @@ class Replay(NamedTuple):
         The settled rows.
     skipped : list of int
         Skipped rows, in their order.
+    random : set of int
+        Settled rows that count as random.
     """
 
     steps: list[dict[str, Any]]
     labels: dict[int, str]
     skipped: list[int]
+    random: set[int]
 
 
 def replay(entries: Sequence[Mapping[str, Any]]) -> Replay:
@@ -335,7 +346,10 @@ def replay(entries: Sequence[Mapping[str, Any]]) -> Replay:
     for step in steps:
         settled |= step["labels"]
         step["random"] = step["random"] and released.isdisjoint(step["labels"])
-    return Replay(steps, {k: v for k, v in settled.items() if v is not None}, list(skipped))
+    labels = {row: label for row, label in settled.items() if label is not None}
+    last = {row: step["random"] for step in steps for row in step["labels"]}
+    random = {row for row, is_random in last.items() if is_random and row in labels}
+    return Replay(steps, labels, list(skipped), random)
 
 
 def _numbered(path: Path, number: int) -> Path:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.base import clone
 
 from ambilearn._utils.sklearn_compat import _num_samples
@@ -13,16 +14,17 @@ from ambilearn.backend import HOST
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.base import PartialLabelClassifier
 from ambilearn.candidates import CandidateSets, as_candidates
-from ambilearn.confidence.doubt import AnswerDoubt, Doubt
+from ambilearn.confidence.doubt import AnswerDoubt, Doubt, LabelDoubt
 from ambilearn.confidence.find_doubtful import doubt_of_method
 from ambilearn.learners import find_ridge_method, method_inside, without_preprocessing
 from ambilearn.methods.plcl import PLCL
 from ambilearn.tables.corrections import Corrections, apply_corrections
 from ambilearn.tables.devices import with_own_device
+from ambilearn.tables.given_labels import correct_table
 from ambilearn.tables.judging import judge_table
 from ambilearn.tables.methods import make_method
 from ambilearn.tables.model import check_images, fit_table
-from ambilearn.tables.preprocessing import make_preprocessing
+from ambilearn.tables.preprocessing import fit_preprocessing
 from ambilearn.tables.read import CandidateTable
 
 Labels = Mapping[int, Any]
@@ -138,11 +140,7 @@ class Learner:
         found = self._fit(sets) if judged is None else judged
         confidences = HOST.support(sets).gather(found)
         ridge_method = find_ridge_method(self.estimator)
-        if self._regressor is None and self._has_numbers:
-            method = self._substitute() if ridge_method is None else ridge_method
-            if self._rows is None:
-                self._rows = method._training_rows(self.X)
-            self._regressor = method._make_regressor(self._rows, sets)
+        self._prepare_update(ridge_method, sets)
         if not self.doubt or len(labels) == self.n_rows:
             yield Learned(sets, confidences, None, labels, judged)
             return
@@ -158,6 +156,14 @@ class Learner:
         learner: Any = method_inside(self.estimator)
         if self.thorough and (not in_closed_form or learner._is_ensemble):
             yield learned._replace(doubt=self._doubt(given, labels, self.estimator, _HALVES))
+
+    def _prepare_update(self, ridge_method: Any, sets: CandidateSets) -> None:
+        """Compute once what :meth:`influence` needs."""
+        if self._regressor is None and self._has_numbers:
+            method = self._substitute() if ridge_method is None else ridge_method
+            if self._rows is None:
+                self._rows = method._training_rows(self.X)
+            self._regressor = method._make_regressor(self._rows, sets)
 
     def _fit(self, sets: CandidateSets) -> NDArray[np.float64]:
         """Confidences of all labels by the method."""
@@ -183,6 +189,20 @@ class Learner:
             found = replace(found, within=None)
         return found.settled(labels)
 
+    def nearest(self, row: int) -> NDArray[np.intp]:
+        """All rows by their distance from a row in the features of the method, itself first.
+
+        Empty for images.
+        """
+        if not self._has_numbers:
+            return np.empty(0, dtype=np.intp)
+        squares = self.X.multiply(self.X) if sparse.issparse(self.X) else np.square(self.X)
+        products = self.X @ self.X[[row]].T
+        products = products.toarray() if sparse.issparse(products) else np.asarray(products)
+        distances = np.asarray(squares.sum(axis=1)).ravel() - 2 * products.ravel()
+        distances[row] = -np.inf
+        return np.argsort(distances, kind="stable")
+
     @property
     def has_update(self) -> bool:
         """Whether answers change the outputs of other rows before the next fit."""
@@ -197,6 +217,56 @@ class Learner:
         """
         influence: NDArray[np.float64] = self._regressor.influence(rows, changes)
         return influence
+
+
+class GivenLabelLearner(Learner):
+    """Compares the given label of each row with those of similar rows, in the place of a fit.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n, d)
+        Rows.
+    given : CandidateSets
+        The given label of each row.
+    shown : CandidateSets
+        The labels that a person chooses from.
+    correct : callable
+        Function of the settled rows that returns the doubt in all labels.
+    random_state : int, default=0
+        Seed of the substitute that accounts for answers.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        given: CandidateSets,
+        shown: CandidateSets,
+        correct: Callable[[Labels], LabelDoubt],
+        *,
+        random_state: int = 0,
+    ) -> None:
+        super().__init__(PLCL(), X, given, random_state=random_state)
+        self.shown, self._correct = shown, correct
+        self._columns = {label: j for j, label in enumerate(shown.classes.tolist())}
+
+    def learn(self, labels: Labels) -> Iterator[Learned]:
+        """Compare the labels, of which some are settled."""
+        labels = dict(labels)
+        doubt = self._correct(labels)
+        judged = np.zeros((self.n_rows, len(self._columns)))
+        assert doubt.classes is not None
+        for j, label in enumerate(doubt.classes.tolist()):
+            if label in self._columns:  # not one that a person has typed
+                judged[:, self._columns[label]] = np.nan_to_num(doubt.probabilities[:, j])
+        sets = self.shown
+        self._prepare_update(None, sets)
+        # Without a better one, the given label stays.
+        columns = [self._columns[label] for label in self.sets.classes.tolist()]
+        at = np.arange(self.n_rows), np.array(columns)[self.sets.labels]
+        judged[at] = np.maximum(judged[at], 1e-9)
+        confidences = HOST.support(sets).gather(judged)
+        left = None if len(labels) == self.n_rows else doubt
+        yield Learned(sets, confidences, left, labels, judged)
 
 
 def settle_sets(sets: CandidateSets, labels: Labels) -> CandidateSets:
@@ -235,7 +305,7 @@ def make_learner(
         estimator, table = clone(model.method), table.with_min_votes(model.min_votes)
     check_images(table, estimator)
     estimator, _ = with_own_device(estimator, device)
-    X = make_preprocessing(table.features.columns).fit_transform(table.X)
+    _, X = fit_preprocessing(table, progress)
     learner = Learner(estimator, X, table.given, doubt=doubt, random_state=random_state)
     votes = table.votes
     if table.judgment is None or votes is None:
@@ -254,3 +324,23 @@ def _union(one: CandidateSets, other: CandidateSets, classes: NDArray[Any]) -> C
     """Candidates of either, without weights."""
     both = [a | b for a, b in zip(one.to_sets(), other.to_sets(), strict=True)]
     return as_candidates(both, classes=classes)
+
+
+def make_given_label_learner(
+    table: CandidateTable,
+    shown: CandidateSets,
+    method: str | None,
+    params: Mapping[str, Any] | None,
+    *,
+    random_state: int = 0,
+    progress: Callable[[str], None] = lambda text: None,
+) -> Learner:
+    """The learner of a table with one label per row; ``shown`` are the labels to choose from."""
+    _, X = fit_preprocessing(table, progress)
+
+    def correct(labels: Labels) -> LabelDoubt:
+        checked = table.with_checked(labels)
+        options: dict[str, Any] = {"random_state": random_state, "prefix": None}
+        return correct_table(checked, method, params, **options).doubt
+
+    return GivenLabelLearner(X, table.candidates, shown, correct, random_state=random_state)

@@ -170,6 +170,7 @@ def _make_row(row: ReviewRow, position: dict[str, int]) -> list[Any]:
         row.rank,
         position.get(row.given or ""),
         None if row.margin is None else round(float(row.margin), 6),
+        None if row.doubt is None else round(100 * float(row.doubt)),
     ]
 
 

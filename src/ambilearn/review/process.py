@@ -30,6 +30,7 @@ if TYPE_CHECKING:  # the process starts before these are imported
     from ambilearn.review.session import ReviewSession
 
 HEAD = 200  # rows at the front of the order, in which random rows are mixed
+_PATIENCE = 10.0  # seconds that a request for similar rows waits
 _QUIET = 3.0  # seconds without an answer after which even few answers are learned
 
 
@@ -48,8 +49,9 @@ class View(NamedTuple):
         Rows that are marked as drawn at random.
     confidences : ndarray of shape (n_pairs + 1,)
         Confidence of every candidate, as a 16-bit integer; then a zero.
-    suggestions : ndarray of shape (2, k)
-        Rows with a suggestion, and the class of each; -1 for a new label.
+    suggestions : ndarray of shape (3, k)
+        Rows with a suggestion, the class of each (-1 for a new label), and the probability that no
+        candidate is right, in percent.
     labels : ndarray of shape (n,)
         Class of the label of each row by the method.
     """
@@ -125,6 +127,7 @@ class SessionProcess:
     def __init__(self) -> None:
         self.progress, self.version, self.revision = Progress(), 0, 0
         self.changed = threading.Condition()
+        self._asking = threading.Lock()
         self._connection, connection = multiprocessing.get_context("spawn").Pipe()
         self._start_process(connection)
         atexit.register(self.end)
@@ -190,6 +193,15 @@ class SessionProcess:
         """Move a row to the end of the order."""
         self._act("skip", row)
 
+    def similar_rows(self, row: int) -> list[int]:
+        """The nearest rows that are neither settled nor drawn at random."""
+        with self._asking:
+            self._similar: tuple[int | None, list[int]] = None, []
+            self._act("similar_rows", row)
+            with self.changed:
+                self.changed.wait_for(lambda: self._similar[0] == row, timeout=_PATIENCE)
+            return self._similar[1]
+
     def end(self) -> None:
         """End the process immediately."""
         atexit.unregister(self.end)
@@ -236,6 +248,8 @@ class SessionProcess:
             elif kind == "state":
                 self.progress = content
                 self.revision += 1
+            elif kind == "similar":
+                self._similar = content
             elif kind == "view":
                 self.view, self.progress = content
                 self.version += 1
@@ -340,9 +354,11 @@ class Worker:
             self._session.take(*args)  # computes the results anew
             self._problem = None
             return True
-        if name == "failed":
+        if name == "similar_rows":
+            self._send("similar", (*args, self._session.similar_rows(*args)))
+        elif name == "failed":
             self._report(*args)
-        else:  # the fit is complete
+        elif name == "complete":
             self._is_fitting = False
         return False
 
@@ -384,11 +400,13 @@ class Worker:
         is_later[head] = False
         order = np.concatenate([np.array(head, "<i4"), results.order[is_later[results.order]]])
         classes = {label: j for j, label in enumerate(session.sets.classes.tolist())}
-        suggestions = np.empty((2, 0), "<i4")
+        suggestions = np.empty((3, 0), "<i4")
         if results.doubt is not None:
             rows = np.flatnonzero(results.doubt.doubtful)
             names = results.doubt.suggestion[rows].tolist()
-            suggestions = np.array([rows, [classes.get(name, -1) for name in names]], "<i4")
+            found = [classes.get(name, -1) for name in names]
+            percent = np.rint(100 * results.doubt.score[rows])
+            suggestions = np.array([rows, found, percent], "<i4")
         share = session.estimate()
         self._progress = self._progress._replace(
             n_changed=session.count_changes()[1],

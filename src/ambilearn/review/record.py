@@ -53,6 +53,8 @@ class ReviewRow:
     margin : float, optional
         Difference between the chosen label and the best other label; by default among the
         candidates.
+    doubt : float, optional
+        Probability that no candidate is right; it is shown with a suggestion.
 
     Examples
     --------
@@ -73,6 +75,7 @@ class ReviewRow:
     given: str | None = None
     label: str | None = None
     margin: float | None = None
+    doubt: float | None = None
 
     def ranked(self) -> list[tuple[str, float]]:
         """Candidates with their confidences: the chosen one first, then the most confident."""

@@ -302,6 +302,10 @@ class _Handler(BaseHTTPRequestHandler):
         elif what == "state":
             since, full = query.get("since", [""])[0], "full" in query
             self._send_json(self.server.service.state(self._tab(query), since, full))
+        elif what == "similar":
+            self._tab(query)
+            row = _parse_number(query.get("row", [""])[0])
+            self._send_json({"rows": self.server.service.similar_rows(row)})
         elif what.startswith("image/"):
             self._send_image(what.removeprefix("image/"))
         else:
@@ -341,8 +345,8 @@ class _Handler(BaseHTTPRequestHandler):
         # Only inside of a page: as a document, an SVG image could contain scripts and links.
         if self.headers.get("Sec-Fetch-Dest", "image") != "image":
             raise _RejectedError(HTTPStatus.FORBIDDEN, "Images are shown on the page only.")
-        if number.isascii() and number.isdecimal() and len(number) < 10:
-            found = self.server.service.image(int(number))
+        if (place := _parse_number(number)) >= 0:
+            found = self.server.service.image(place)
         if found is None:
             raise _RejectedError(HTTPStatus.NOT_FOUND, "This image cannot be shown.")
         self._send(found.content, found.media_type, _NO_SCRIPTS)
@@ -382,3 +386,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *_: Any) -> None:
         """Print nothing: addresses contain the token."""
+
+
+def _parse_number(text: str) -> int:
+    """A number in an address; -1 if it is none."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else -1

@@ -130,11 +130,11 @@ class ReviewService:
                 state["steps"] = self._undoable()
         if since.split("-")[0] != token.split("-")[0]:
             self._random = set(view.drawn)
-            suggested, classes = view.suggestions
+            suggested, classes, percent = view.suggestions
             state |= {
                 "order": _encode(view.order),
                 "confidences": _encode(view.confidences[self._pairs]),
-                "suggestions": [_encode(suggested), _encode(self._class_places[classes])],
+                "suggestions": [*map(_encode, [suggested, self._class_places[classes], percent])],
                 "drawn": sorted(view.drawn),
             }
         return state
@@ -175,6 +175,11 @@ class ReviewService:
             if sum(len(text or "") for text in labels.values()) > _MAX_TEXT:
                 raise InvalidActionError("The answer is too large.")
             self._parts = name, n_parts + 1, labels
+
+    def similar_rows(self, row: int) -> list[int]:
+        """Rows like a row, the nearest first."""
+        self._check_row(row)
+        return self._process.similar_rows(row)
 
     def take_over(self, tab: str) -> None:
         """Make a tab the one that is in use."""

@@ -1,6 +1,7 @@
 """A review that learns from every answer."""
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
+from itertools import islice
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -169,6 +170,7 @@ class ReviewSession:
         self._updater = Updater(estimator)
         self._random = RandomRows(n, random_share, random_state)
         self._skipped: dict[int, None] = {}
+        self._drawn: set[int] = set()  # random rows among those that were returned last
         given = {
             self._check_row(row): self.check_label(label) for row, label in (labels or {}).items()
         }
@@ -201,9 +203,30 @@ class ReviewSession:
         """Rows to look at next, and those among them that are drawn at random."""
         order, done = self.results_.order, {*self.labels_, *self._skipped}
         rows, drawn = self._random.mix(order, done, n)
+        self._drawn = {*drawn, *(self._drawn & self._skipped.keys())}
         if len(rows) < n:  # skipped rows come again when nothing else is left
             rows += [row for row in self._skipped if row not in rows][: n - len(rows)]
         return rows, drawn
+
+    def similar_rows(self, row: int, n: int = 50) -> list[int]:
+        """The rows nearest to a row that are neither settled nor drawn at random.
+
+        Parameters
+        ----------
+        row : int
+            The row.
+        n : int, default=50
+            Number of rows, if there are as many.
+
+        Returns
+        -------
+        rows : list of int
+            The nearest first, without the row itself. Rows that come up as random rows are left
+            out: answers to them must not depend on similar rows, for :meth:`estimate`.
+        """
+        left_out = {self._check_row(row), *self.labels_, *self._drawn}
+        rows = (int(each) for each in self.learner.nearest(row))
+        return list(islice((each for each in rows if each not in left_out), n))
 
     def settle(self, row: int, label: Any) -> None:
         """Record the label of a row.

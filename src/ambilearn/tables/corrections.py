@@ -125,7 +125,7 @@ def _parse_row(where: str, text: str, n_rows: int) -> int:
 def write_corrections(
     path: str | os.PathLike[str],
     labels: Mapping[int, Any],
-    texts: list[str],
+    texts: list[str] | Mapping[int, str],
     random: Collection[int] = (),
 ) -> None:
     """Write a file of corrections, as the review page does; it appears when it is complete.

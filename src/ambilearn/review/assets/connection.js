@@ -84,6 +84,12 @@ class Connection {
     return this.#request(`state?tab=${this.tab}&since=${since}${full ? "&full=1" : ""}`, { signal });
   }
 
+  /** Rows like a row, the nearest first. */
+  async similar(row) {
+    const reply = await this.#request(`similar?tab=${this.tab}&row=${row}`);
+    return reply.ok ? reply.body.rows : null;
+  }
+
   async #request(address, options = {}) {
     let reply = { ok: false, status: 0, body: {} };
     try {

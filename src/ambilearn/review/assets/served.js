@@ -25,7 +25,9 @@ upToDate = (row) => {
     .sort((a, b) => b.confidence - a.confidence);
   const [first, second] = row.candidates;
   row.margin = second && first.confidence > 0 ? first.confidence - second.confidence : 1;
-  const suggestion = data.classes[view.suggestions.get(row.index)] ?? null;
+  const { place, doubt } = view.suggestions.get(row.index) ?? {};
+  const suggestion = data.classes[place] ?? null;
+  row.doubt = doubt ?? null;
   row.suggestion = row.given.includes(suggestion) ? null : suggestion;
   row.drawn = view.drawn.has(row.index);
   return row;
@@ -33,10 +35,10 @@ upToDate = (row) => {
 
 /** Take over order, confidences and suggestions. The current row and the rows above it keep their places. */
 function applyView(state) {
-  const [doubtful, classes] = state.suggestions.map((text) => decoded(text, Int32Array));
+  const [doubtful, classes, percents] = state.suggestions.map((text) => decoded(text, Int32Array));
   view = {
     confidences: decoded(state.confidences, Uint16Array),
-    suggestions: new Map(Array.from(doubtful, (row, i) => [row, classes[i]])),
+    suggestions: new Map(Array.from(doubtful, (row, i) => [row, { place: classes[i], doubt: percents[i] }])),
     drawn: new Set(state.drawn),
   };
   const last = settings.sort === "review" ? list.positionOf(current) ?? -1 : -1;

@@ -21,6 +21,7 @@ moreActions.keys = {
   n: () => current && moreActions.skip(current),
   m: () => current && moreActions.mark(current),
   b: () => askSeveral(),
+  l: () => current && askSimilar(current),
 };
 
 function showMarks() {
@@ -42,17 +43,42 @@ function askSeveral() {
   return undefined;
 }
 
-/** Show what will change; rows can be left out. */
-function preview(chosen, label) {
+/** Give a label to a row and to rows like it. */
+async function askSimilar(row) {
+  const found = await connection.similar(row.index);
+  if (found === null) return say("The server did not answer.");
+  const similar = found.map((index) => rows[index]).filter((each) => decisions.labelOf(each.index) === null);
+  if (!similar.length) return say(`No other row like row ${row.index} is known.`);
+  const known = decisions.labelOf(row.index);
+  if (known === null && row.drawn) {
+    return say(`Row ${row.index} is a random row: label it first, so that the estimate stays right.`);
+  }
+  const chosen = known === null ? [row, ...similar] : similar;
+  const fits = (label) => (each) => each === row || each.candidates.some((one) => one.label === label);
+  const show = (label) => preview(chosen, label, fits(label));
+  if (known !== null) return show(known);
+  const labels = upToDate(row).candidates.map((candidate) => candidate.label);
+  const title = `Label of row ${row.index} and of rows like it`;
+  otherLabel.open(title, show, { suggestion: labels[0] ?? null });
+  return undefined;
+}
+
+/** Show what will change; rows can be left out. Only rows that `fits` are chosen at first. */
+function preview(chosen, label, fits = () => true) {
   const boxes = chosen.slice(0, PREVIEWED).map((row) => {
     const box = make("input", "", [], { type: "checkbox" });
-    box.checked = true;
+    box.checked = fits(row);
     box.row = row;
     box.addEventListener("change", count);
     const cell = row.cells.find((each) => each !== "") ?? "";
     const now = currentLabel(upToDate(row), decisions);
     const text = userText("span", "", `Row ${row.index}: ${now} → ${label}`);
-    return make("li", "", make("label", "", [box, text, userText("small", "", cell, 60)]));
+    const parts = [box, text, userText("small", "", cell, 60)];
+    if (row.image !== null && !row.unloaded) {
+      const attributes = { src: row.image, alt: "", loading: "lazy", referrerpolicy: "no-referrer" };
+      parts.splice(1, 0, make("img", "", [], attributes));
+    }
+    return make("li", "", make("label", "", parts));
   });
   const rest = chosen.slice(PREVIEWED);
   if (rest.length) boxes.push(make("li", "", `and ${number(rest.length)} more rows`));

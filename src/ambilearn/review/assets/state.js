@@ -2,7 +2,7 @@
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const rows = data.rows.map((row, position) => {
-  const [cells, raw, labels, confidences, image, , suggestion, problem, rank, given, margin] = row;
+  const [cells, raw, labels, confidences, image, , suggestion, problem, rank, given, margin, doubt] = row;
   return {
     index: data.numbers?.[position] ?? position, // in the table, of which the page may have only some rows
     rank, // place in the order of `ambilearn clean`, or 0
@@ -12,6 +12,7 @@ const rows = data.rows.map((row, position) => {
     problem: image !== null && !isSafe(image) ? "not allowed" : problem, // why it cannot be shown
     candidates: labels.map((label, i) => ({ label: data.classes[label], confidence: confidences[i] })),
     suggestion: suggestion === null ? null : data.classes[suggestion], // perhaps, if no candidate is right
+    doubt, // probability that no candidate is right, in percent, if there is a suggestion
     givenLabel: given === null ? null : data.classes[given], // in a table with one label per row
     // Where no candidate has any confidence, a person chose another label: nothing is ambiguous.
     margin: margin ?? (confidences.length > 1 && confidences[0] > 0 ? confidences[0] - confidences[1] : 1),
