@@ -109,7 +109,7 @@ def review(
     model_out: Path | None,
     **options: Any,
 ) -> None:
-    """Correct labels on a page while the method learns from your answers.
+    """Correct labels on a page while the method learns.
 
     The page opens in a browser. It shows the candidates of each row of TABLE, and a suggestion if
     none of them fits well. Choose a label with the keyboard: after each answer, the rows that are
