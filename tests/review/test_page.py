@@ -63,14 +63,15 @@ def test_data_is_what_was_given(people):
         0,
         None,
         None,
+        None,
     ]
-    assert data["rows"][0][2:] == [[0, 1], [0.9, 0.1], None, None, None, None, 0, None, None]
-    hinted = replace(people.rows[0], suggestion="cleo", rank=4)
+    assert data["rows"][0][2:] == [[0, 1], [0.9, 0.1], None, None, None, None, 0, None, None, None]
+    hinted = replace(people.rows[0], suggestion="cleo", rank=4, doubt=0.718)
     data = data_of(render_review(replace(people, rows=[hinted, *people.rows[1:]])))
-    assert data["rows"][0][6:] == [2, None, 4, None, None]
+    assert data["rows"][0][6:] == [2, None, 4, None, None, 72]
     given = replace(people.rows[0], given="bob", label="bob", suggestion="anna", margin=-0.8)
     data = data_of(render_review(replace(people, rows=[given, *people.rows[1:]])))
-    assert data["rows"][0][2:] == [[1, 0], [0.1, 0.9], None, None, 0, None, 0, 1, -0.8]
+    assert data["rows"][0][2:] == [[1, 0], [0.1, 0.9], None, None, 0, None, 0, 1, -0.8, None]
 
 
 @example(["e\u0301\x85", "\x85"])

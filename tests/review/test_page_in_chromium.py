@@ -658,7 +658,10 @@ def test_from_table_to_page_and_back(window, tmp_path, monkeypatch):
 @pytest.fixture
 def suggesting_page(people, tmp_path):
     """Row 3 has the one candidate anna and probably another name, row 5 comes next."""
-    hints = {3: {"suggestion": "cleo", "rank": 1}, 5: {"suggestion": "dora", "rank": 2}}
+    hints = {
+        3: {"suggestion": "cleo", "rank": 1, "doubt": 0.72},
+        5: {"suggestion": "dora", "rank": 2},
+    }
     rows = [replace(row, **hints.get(i, {"rank": 9})) for i, row in enumerate(people.rows)]
     return write_review(replace(people, rows=rows), tmp_path / "suggesting.html")
 
@@ -669,7 +672,7 @@ def test_a_suggestion_is_below_the_candidates(window, suggesting_page):
     expect_current(page, 3)
     expect(card(page, 3).locator(".candidate .name")).to_have_text(["anna", "cleo"])
     suggestion = card(page, 3).locator(".suggestion")
-    expect(suggestion).to_contain_text("Suggested: none of the candidates may be right")
+    expect(suggestion).to_contain_text("no candidate fits well (72 %)")
     expect(suggestion.locator("kbd")).to_have_text("s")
     expect(suggestion.locator(".bar")).to_have_count(0)
     assert suggestion.evaluate("node => getComputedStyle(node).borderStyle") == "dashed"

@@ -86,6 +86,7 @@ def test_the_state_has_the_order_and_the_confidences_of_the_session(served):
     order = numbers(state["order"], "<i4")
     assert sorted(order) == list(range(30))
     same = ReviewSession(served.learner, random_share=0.2)
+    same.learn()  # with the thorough doubt
     rows, drawn = same.next_and_random(30)
     assert order.tolist() == rows
     assert set(drawn) <= set(state["drawn"])

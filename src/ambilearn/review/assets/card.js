@@ -118,7 +118,7 @@ function drawSuggestion(row, decision, onChoose) {
     [
       make("kbd", "", chosen ? "✓" : "s", { "aria-hidden": "true" }),
       userText("span", "name", row.suggestion),
-      make("span", "share", chosen ? "not a candidate" : `no candidate fits well (${row.doubt} %)`),
+      make("span", "share", chosen ? "not a candidate" : `no candidate fits well${row.doubt === null ? "" : ` (${row.doubt} %)`}`),
     ],
     { type: "button", "aria-pressed": String(chosen) },
   );
