@@ -320,6 +320,7 @@ class Worker:
 
     def run(self) -> None:
         """Take messages, until one has no name."""
+        self._is_fitting = True  # the first fit continues
         self._update()
         self._fit(self._session.rest_of_fit)
         while True:
