@@ -16,7 +16,7 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 
 from ambilearn._utils.blocks import row_blocks
-from ambilearn._utils.types import Matrix, RandomState
+from ambilearn._utils.types import Array, Matrix, RandomState
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.candidates.sets import pair_rows
 
@@ -140,7 +140,7 @@ def _out_of_fold_confidences(
     return confidences
 
 
-def _skip(values: Any, excluded: NDArray[np.intp]) -> NDArray[np.intp]:
+def _skip(values: Array | int, excluded: NDArray[np.intp]) -> NDArray[np.intp]:
     """Map positions among the labels without the excluded one to label numbers."""
     labels: NDArray[np.intp] = values + (values >= excluded)
     return labels

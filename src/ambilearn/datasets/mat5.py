@@ -14,12 +14,12 @@ import struct
 import zlib
 from collections.abc import Collection
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from ambilearn._utils.types import Array
+from ambilearn._utils.types import Array, Matrix
 from ambilearn.datasets.errors import InvalidFileError
 
 _DTYPES = {
@@ -34,7 +34,7 @@ _COMPLEX_FLAG = 0x0800
 _HEAD = 1024  # bytes of a variable that contain its class, size and name
 
 
-def read_matrices(path: Path, wanted: Collection[str], max_bytes: int) -> dict[str, Any]:
+def read_matrices(path: Path, wanted: Collection[str], max_bytes: int) -> dict[str, Matrix]:
     """Read the wanted variables of a file: dense arrays and CSC arrays.
 
     Variables with other names are skipped. A wanted variable that is not a real matrix, or a file
@@ -80,7 +80,7 @@ def _read_byte_order(content: bytes) -> str:
 
 def _read_variables(
     content: memoryview, order: str, wanted: Collection[str], max_bytes: int
-) -> dict[str, Any]:
+) -> dict[str, Matrix]:
     found, at, free_bytes = {}, 128, max_bytes
     while at < len(content):
         kind, body, at = _read_element(content, at, order)

@@ -7,12 +7,12 @@ Such files have the variables ``data`` (rows × features), ``partial_target`` (c
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ambilearn._utils.types import Matrix
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.mat5 import read_matrices
@@ -107,7 +107,7 @@ def read_mat(
 
 
 def _parse_labels(
-    path: Path, matrices: dict[str, Any]
+    path: Path, matrices: dict[str, Matrix]
 ) -> tuple[CandidateSets | None, NDArray[np.intp] | None]:
     """Candidate sets and true labels of matrices that have one row per sample."""
     sets = {}
@@ -145,7 +145,7 @@ def _parse_labels(
     return candidates, truth.labels
 
 
-def _parse_features(path: Path, data: Any) -> NDArray[np.float64]:
+def _parse_features(path: Path, data: Matrix) -> NDArray[np.float64]:
     X = np.ascontiguousarray(data.toarray() if sparse.issparse(data) else data, dtype=np.float64)
     wrong = np.argwhere(~np.isfinite(X))
     if len(wrong):
@@ -157,7 +157,7 @@ def _parse_features(path: Path, data: Any) -> NDArray[np.float64]:
     return X
 
 
-def _load_matrices(path: Path, max_bytes: int) -> dict[str, Any]:
+def _load_matrices(path: Path, max_bytes: int) -> dict[str, Matrix]:
     found = read_matrices(path, _VARIABLES, max_bytes)
     if "data" not in found or len(found) == 1:
         raise InvalidFileError(

@@ -52,6 +52,6 @@ def drop_codes(cell: Any, codes: Set[str], sep: str | None = None) -> Any:
     return sep.join(kept) if sep and isinstance(cell, str) else kept
 
 
-def _code_text(label: Any) -> str:
+def _code_text(label: object) -> str:
     """A label as written on the command line: -1 also if a column has -1.0."""
     return whole_number_text(normalize_label(str(label)))
