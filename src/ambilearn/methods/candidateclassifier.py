@@ -31,7 +31,7 @@ from ambilearn.rows import TrainingRows
 _LEAST = 1e-3  # added to held-out probabilities, so that no candidate is excluded for good
 _FORESTS = (ExtraTreesClassifier, RandomForestClassifier)
 _DEFAULTS = {
-    "forest": ExtraTreesClassifier,
+    "forest": lambda: ExtraTreesClassifier(max_features=0.3),
     "boosting": lambda: HistGradientBoostingClassifier(max_iter=50),
 }
 
@@ -59,7 +59,7 @@ class CandidateClassifier(MetaEstimatorMixin, WeightedRowsClassifier):
     estimator : {"forest", "boosting"} or classifier, default="forest"
         A classifier with ``predict_proba`` whose ``fit`` takes ``sample_weight``, alone or at the
         end of a pipeline. ``"forest"`` is
-        :class:`~sklearn.ensemble.ExtraTreesClassifier`, ``"boosting"`` is
+        :class:`~sklearn.ensemble.ExtraTreesClassifier` with ``max_features=0.3``, ``"boosting"`` is
         :class:`~sklearn.ensemble.HistGradientBoostingClassifier` with 50 iterations. It learns the
         numbers of the columns of ``classes_`` instead of the labels. A data frame is passed on
         unchanged, with its column names and categories, and missing values are, if it takes them.
