@@ -157,12 +157,12 @@ def find_doubtful(
     >>> X = [[1.0, 0.1], [1.1, 0.0], [0.9, 0.2], [1.0, 0.0], [0.1, 1.0], [0.0, 0.9], [0.2, 1.1]]
     >>> y = [{"cat"}, {"cat", "dog"}, {"cat"}, {"dog"}, {"dog"}, {"dog", "emu"}, {"dog"}]
     >>> doubt = find_doubtful(X, y)
-    >>> int(doubt.order[0]), str(doubt.suggestion[3])
+    >>> int(doubt.order[0]), str(doubt.other[3])
     (3, 'cat')
     >>> doubt.to_frame().loc[[3]].round(2)
          score suggestion
     row
-    3     0.42        cat
+    3     0.24       None
     """
     if _uses_probabilities(X, y, pred_probs, labels, classes, estimator, n_folds):
         outputs, sets = read_probabilities(pred_probs, labels, classes)

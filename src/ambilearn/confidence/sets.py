@@ -96,15 +96,16 @@ def calibrate_candidates(
     >>> from ambilearn import PLCL
     >>> from ambilearn.confidence import calibrate_candidates
     >>> from ambilearn.datasets import load_dataset, make_candidates
-    >>> data = load_dataset("iris")
-    >>> sets, _ = make_candidates(data.y, p=0.5, random_state=0)
-    >>> model = PLCL().fit(data.X, sets)
-    >>> calibration = calibrate_candidates(model, data.X, sets)
+    >>> data = load_dataset("digits")
+    >>> X, y = data.X[:200] / 16, data.y[:200]
+    >>> sets, _ = make_candidates(y, p=0.5, r=2, random_state=0)
+    >>> model = PLCL().fit(X, sets)
+    >>> calibration = calibrate_candidates(model, X, sets)
     >>> calibration.reason
-    'the scores are too low on the 75 rows with a single candidate'
-    >>> proba = model.predict_proba(data.X[70:71])
+    'the scores are too low on the 100 rows with a single candidate'
+    >>> proba = model.predict_proba(data.X[200:201] / 16)
     >>> float(proba.max().round(2)), float(calibration.scale(proba).max().round(2))
-    (0.52, 0.65)
+    (0.67, 0.99)
     """
     learner = method_inside(model)
     if learner is None:
@@ -134,6 +135,7 @@ def calibrate_candidates(
     rows_of_method, method = without_preprocessing(X, model)
     in_closed_form = find_ridge_method(method)
     if learner._train_output_is_held_out:
+        progress("calibrating")
         outputs = learner.train_output_
         outputs = outputs.toarray() if sparse.issparse(outputs) else to_numpy(outputs)
         held_out = learner._confidences(outputs)
