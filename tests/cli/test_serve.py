@@ -265,6 +265,17 @@ def test_outputs_are_checked_before_the_review(table, tmp_path):
     assert not (tmp_path / "people.csv.journal").exists()
 
 
+def test_a_table_with_a_column_score_is_cleaned_with_a_prefix(table, tmp_path, monkeypatch):
+    """There was no option to name the new columns."""
+    path, out = tmp_path / "scores.csv", tmp_path / "c.csv"
+    path.write_text(table.read_text().replace("town", "score", 1))
+    monkeypatch.setattr("webbrowser.open", lambda file: signal.raise_signal(signal.SIGINT))
+    outputs = ["--cleaned-out", out, "--prefix", "new_"]
+    result = run("review", path, *OPTIONS[:-1], *outputs)
+    assert result.exit_code == 0, result.output
+    assert {"score", "new_label", "new_score"} < set(pd.read_csv(out))
+
+
 def test_a_file_that_is_no_journal_is_rejected_and_kept(table, tmp_path):
     other = tmp_path / "notes.txt"
     other.write_text("do not lose this\n")

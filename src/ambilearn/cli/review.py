@@ -90,6 +90,12 @@ serve_option = section("Server")
     help="At the end, write the answers as a file for --checked.",
 )
 @serve_option(
+    "--prefix",
+    default="",
+    metavar="TEXT",
+    help="Prefix of the names of the new columns.",
+)
+@serve_option(
     "--model-out",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
@@ -107,6 +113,7 @@ def review(
     cleaned_out: Path | None,
     checked_out: Path | None,
     model_out: Path | None,
+    prefix: str,
     **options: Any,
 ) -> None:
     """Correct labels on a page while the method learns.
@@ -136,7 +143,7 @@ def review(
         from ambilearn.cli.serve import ServeOptions, serve_review
 
         chosen = ServeOptions(
-            journal, port or 0, not no_browser, cleaned_out, checked_out, model_out
+            journal, port or 0, not no_browser, cleaned_out, checked_out, model_out, prefix
         )
         request.check(console, *chosen.outputs())
         serve_review(console, request, chosen, shown)
@@ -212,6 +219,7 @@ _SERVER_OPTIONS = (
     "port",
     "journal",
     "cleaned_out",
+    "prefix",
     "checked_out",
     "model_out",
 )

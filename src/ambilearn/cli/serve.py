@@ -47,6 +47,7 @@ class ServeOptions:
     cleaned_out: Path | None
     checked_out: Path | None
     model_out: Path | None
+    prefix: str = ""
 
     def named_outputs(self) -> list[str]:
         """Names of the files that the options name."""
@@ -130,7 +131,7 @@ def _read_table(
     check_number_of_rows(len(table.frame))  # before the fit
     if options.cleaned_out:
         check_writable(format_of_name(str(options.cleaned_out)))
-        check_new_columns(table)
+        check_new_columns(table, options.prefix)
     if shown.column is not None or shown.hidden:
         return table, table, shown.column
     image = image_column(table)
@@ -354,7 +355,8 @@ def _finish(
     try:
         if interrupts:  # pressed twice at the end of the review
             raise KeyboardInterrupt
-        write_results(console, request, table, options.cleaned_out, options.model_out)
+        outputs = options.cleaned_out, options.model_out
+        write_results(console, request, table, *outputs, prefix=options.prefix)
     except KeyboardInterrupt:
         console.say("The final fit was interrupted. The same command continues the review.")
         raise click.exceptions.Exit(130) from None
