@@ -358,7 +358,7 @@ def test_the_review_page_shows_given_labels_and_suggestions(wrong_labels, tmp_pa
     page = data_in(tmp_path / "page.html")
     names, cleaned = page["classes"], pd.read_csv("cleaned.csv", keep_default_na=False)
     for row, cells in zip(page["rows"], cleaned.itertuples(), strict=True):
-        suggestion, rank, given, _ = row[6], *row[8:]
+        suggestion, rank, given = row[6], *row[8:10]
         assert names[row[2][0]] == cells.label
         assert names[given] == cells.said
         assert ("" if suggestion is None else names[suggestion]) == cells.suggestion
@@ -373,4 +373,4 @@ def test_useless_features_give_a_page_without_confidences(wrong_labels, tmp_path
     assert "better than chance" in " ".join(run("said.csv", *options).split())
     page = data_in(tmp_path / "page.html")
     assert page["calibrated"] is False
-    assert {row[-1] for row in page["rows"]} == {0}
+    assert {row[10] for row in page["rows"]} == {0}

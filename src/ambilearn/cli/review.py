@@ -1,7 +1,7 @@
 """The command `review`."""
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,8 +19,11 @@ from ambilearn.cli.options import (
     votes_options,
 )
 from ambilearn.cli.outputs import check_outputs
-from ambilearn.cli.plan import FAST, Request
+from ambilearn.cli.plan import Request
 from ambilearn.registry import METHODS
+
+if TYPE_CHECKING:
+    from ambilearn.cli.serve import Shown
 
 JOURNAL_START = b'{"format":"ambilearn review journal"'
 serve_option = section("Server")
@@ -132,6 +135,8 @@ def review(
             _write_answers(console, table, checked_out)
             return
         request = Request.from_options(table, options)
+        from ambilearn.cli.serve import ServeOptions, Shown, serve_review
+
         shown = Shown(options["image"], no_images, embed_images, options["image_folders"])
         shown = shown._replace(columns=shown_columns)
         if out is not None:
@@ -140,8 +145,6 @@ def review(
             return
         if table == "-":
             raise click.UsageError("A review needs a table in a file. Save it, or use --out FILE.")
-        from ambilearn.cli.serve import ServeOptions, serve_review
-
         chosen = ServeOptions(
             journal, port or 0, not no_browser, cleaned_out, checked_out, model_out, prefix
         )
@@ -175,17 +178,7 @@ def _write_answers(console: Console, journal: str, checked_out: Path | None) -> 
     console.say(f"wrote {checked_out}: {pluralize(len(labels), 'row')}")
 
 
-class Shown(NamedTuple):
-    """What a page shows: options about images, and columns that are shown first."""
-
-    column: str | None
-    hidden: bool
-    embedded: bool
-    folders: tuple[Path, ...]
-    columns: tuple[str, ...] = ()
-
-
-def _write_page(console: Console, request: Request, out: Path, shown: Shown) -> None:
+def _write_page(console: Console, request: Request, out: Path, shown: "Shown") -> None:
     """Write a page that needs no server."""
     request.check(console, out)
     console.show("reading the table")  # before the imports, which take a while
@@ -199,6 +192,8 @@ def _write_page(console: Console, request: Request, out: Path, shown: Shown) -> 
     if image is None and not shown.hidden:
         image = image_column(table)
         table = drop_feature(table, image)
+    from ambilearn.cli.serve import correct
+
     learn = correct if request.table.given_label else _learn
     learned = learn(console, request, table)
     console.show("writing the page")
@@ -265,26 +260,6 @@ def _learn(console: Console, request: Request, table: Any) -> dict[str, Any]:
         "confidences": model.calibration.cleaned,
         "doubt": found,
         "method": METHODS[plan.method].name,
-    }
-
-
-def correct(console: Console, request: Request, table: Any) -> dict[str, Any]:
-    """Correct the given labels: what the page shows of them."""
-    if request.learning.fast:
-        raise click.UsageError(FAST)
-    from numpy import isnan
-
-    corrected = request.correct(console, table)
-    shown, probabilities = corrected.to_review()
-    return {
-        "table": shown,
-        "scores": probabilities,
-        # Without calibration (the features are useless), the page shows scores, as `clean` does.
-        "confidences": None if isnan(corrected.choices.confidences).any() else probabilities,
-        "doubt": corrected.doubt,
-        "choices": corrected.choices,
-        "given": corrected.given,
-        "method": METHODS[request.learning.method].name if request.learning.method else "",
     }
 
 

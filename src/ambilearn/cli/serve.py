@@ -20,11 +20,10 @@ from ambilearn._utils.text import pluralize, readable_file_name
 from ambilearn.cli.clean import write_results
 from ambilearn.cli.console import Console
 from ambilearn.cli.outputs import check_outputs
-from ambilearn.cli.plan import Request
+from ambilearn.cli.plan import FAST, Request
 from ambilearn.registry import METHODS
 
 if TYPE_CHECKING:
-    from ambilearn.cli.review import Shown
     from ambilearn.review.images import ServedImages
     from ambilearn.review.journal import Journal
     from ambilearn.review.learner import Learner
@@ -35,6 +34,16 @@ if TYPE_CHECKING:
     from ambilearn.tables.read import CandidateTable
 
 _ADDRESS = re.compile(rb"(http://127\.0\.0\.1:(\d{1,5})/([\w-]{20,64})/)")
+
+
+class Shown(NamedTuple):
+    """What a page shows: options about images, and columns that are shown first."""
+
+    column: str | None
+    hidden: bool
+    embedded: bool
+    folders: tuple[Path, ...]
+    columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -62,7 +71,7 @@ def serve_review(
     console: Console,
     request: Request,
     options: ServeOptions,
-    shown: "Shown",
+    shown: Shown,
 ) -> None:
     """Serve a review until it ends, then write its results."""
     journal_path = options.journal or Path(f"{request.source}.journal")
@@ -118,7 +127,7 @@ def _keep_answers(console: Console, journal: "Journal") -> None:
 
 
 def _read_table(
-    console: Console, request: Request, options: ServeOptions, shown: "Shown"
+    console: Console, request: Request, options: ServeOptions, shown: Shown
 ) -> "tuple[CandidateTable, CandidateTable, str | None]":
     """The table without corrections, the same without images as a feature, and their column."""
     console.show("reading the table")
@@ -143,6 +152,26 @@ def _served_images(request: Request, other_folders: tuple[Path, ...]) -> "Served
 
     folder = Path(request.table.features_from or request.source).parent
     return ServedImages(folder, folder, other_folders=other_folders)
+
+
+def correct(console: Console, request: Request, table: Any) -> dict[str, Any]:
+    """Correct the given labels: what the page shows of them."""
+    if request.learning.fast:
+        raise click.UsageError(FAST)
+    from numpy import isnan
+
+    corrected = request.correct(console, table)
+    shown, probabilities = corrected.to_review()
+    return {
+        "table": shown,
+        "scores": probabilities,
+        # Without calibration (the features are useless), the page shows scores, as `clean` does.
+        "confidences": None if isnan(corrected.choices.confidences).any() else probabilities,
+        "doubt": corrected.doubt,
+        "choices": corrected.choices,
+        "given": corrected.given,
+        "method": METHODS[request.learning.method].name if request.learning.method else "",
+    }
 
 
 class _Start(NamedTuple):
@@ -173,7 +202,6 @@ def _learn_candidates(console: Console, request: Request, table: "CandidateTable
 
 
 def _learn_given_labels(console: Console, request: Request, table: "CandidateTable") -> _Start:
-    from ambilearn.cli.review import correct
     from ambilearn.review.from_table import review_from_table
     from ambilearn.review.learner import make_given_label_learner
 
