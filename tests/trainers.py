@@ -1,13 +1,16 @@
 """Training runs of small networks, for the tests of the training loop."""
 
-import torch
-from torch import nn
+import pytest
 
-from ambilearn.deep.augment import Noise, identity
-from ambilearn.deep.networks import add_heads
-from ambilearn.deep.objective import choose_objective
-from ambilearn.deep.rows import DeepRows
-from ambilearn.deep.training import Labels, Settings, Trainer, seeded
+torch = pytest.importorskip("torch")
+
+from torch import nn  # noqa: E402
+
+from ambilearn.deep.augment import Noise, identity  # noqa: E402
+from ambilearn.deep.networks import add_heads  # noqa: E402
+from ambilearn.deep.objective import choose_objective  # noqa: E402
+from ambilearn.deep.rows import DeepRows  # noqa: E402
+from ambilearn.deep.training import Labels, Settings, Trainer, seeded  # noqa: E402
 
 CPU = torch.device("cpu")
 

@@ -513,7 +513,7 @@ def test_one_row_is_singular(run, people, people_csv):
 def test_a_method_by_any_of_its_names(run, people_csv, name):
     _, err = run.succeeds("clean", people_csv, *CLEAN, "--method", name)
     assert "fitting PLKNN to" in err
-    assert run("review", people_csv, *CLEAN, "--method", name)[0] == 0
+    assert run("review", people_csv, *CLEAN, "--method", name, "--out", "page.html")[0] == 0
 
 
 def test_no_such_method(run, people_csv):

@@ -183,8 +183,6 @@ def parse_labels(cell: Any, sep: str | None, row: int) -> set[Any]:
         return labels
     if is_missing(cell):  # before arrays: a masked entry is an array
         return set()
-    if isinstance(cell, Mapping):
-        return set(parse_weights(cell, row))
     if isinstance(cell, (list, tuple, set, frozenset, np.ndarray)):
         items = cell.tolist() if isinstance(cell, np.ndarray) else cell
         labels = set()

@@ -105,17 +105,14 @@ def parse_candidates(
             rows, empty = [rows[i] for i in kept], {}
             frame = frame.iloc[kept].reset_index(drop=True)
         rows = [(None,) * len(row) if i in empty else row for i, row in enumerate(rows)]
-        labels = [[parse_labels(cell, sep, i) for cell in row] for i, row in enumerate(rows)]
+        labels = [[_parse_candidates(cell, sep, i) for cell in row] for i, row in enumerate(rows)]
         if empty and (missing == "error" or (missing is None and len(columns) == 1)):
             raise ValueError(_describe_rows_without_candidates(empty))
         if len(empty) == len(rows):
             raise ValueError("No row has a label. Fill in the column, or name another one.")
         if len(columns) == 1:
             names = order_classes(set[Any]().union(*(row[0] for row in labels)), None)
-            cells = [
-                ANYTHING if i in empty else _with_weights(rows[i][0], found[0], i)
-                for i, found in enumerate(labels)
-            ]
+            cells = [ANYTHING if i in empty else found[0] for i, found in enumerate(labels)]
             sets = as_candidates(cells, classes=names)
         else:
             from ambilearn.crowd.votes import Votes
@@ -134,9 +131,9 @@ def parse_candidates(
     return CandidateColumns(sets, [_join_cells(row, sep) for row in rows], votes, frame)
 
 
-def _with_weights(cell: Any, labels: set[Any], row: int) -> Any:
+def _parse_candidates(cell: Any, sep: str, row: int) -> Any:
     """The labels of a cell, with their weights if it has some."""
-    return parse_weights(cell, row) if isinstance(cell, Mapping) else labels
+    return parse_weights(cell, row) if isinstance(cell, Mapping) else parse_labels(cell, sep, row)
 
 
 def _check_no_weights(rows: list[tuple[Any, ...]]) -> None:
@@ -264,7 +261,7 @@ def _find_rows_without_candidates(
     return {
         i: found.get(i, "")
         for i, row in enumerate(rows)
-        if all(_is_word(cell, words) or not parse_labels(cell, sep, i) for cell in row)
+        if all(_is_word(cell, words) or not _parse_candidates(cell, sep, i) for cell in row)
     }
 
 

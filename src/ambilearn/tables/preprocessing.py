@@ -57,9 +57,7 @@ def make_preprocessing(columns: Sequence[Column]) -> Any:
 
     Examples
     --------
-    >>> from ambilearn._utils.rounds import RoundProgress, listen_to_rounds
-    from ambilearn.features.pretrained import PretrainedFeatures
-    from ambilearn.tables.columns import EMBEDDED, Column
+    >>> from ambilearn.tables.columns import Column
     >>> from ambilearn.tables.preprocessing import make_preprocessing
     >>> parts = make_preprocessing([Column("age", "number"), Column("town", "category")])
     >>> [(name, columns) for name, _, columns in parts.transformers]
