@@ -81,6 +81,8 @@ sys.stdout.buffer.write(pickle.dumps(found))
 
 def variants():
     for name, method in installed_methods().items():
+        if method.name == "CandidateClassifier":
+            continue  # files store no trees, as another test shows
         yield name, {}
         known = method.load()().get_params()
         if "kernel" in known:
