@@ -5,16 +5,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from problems import ambiguous
-from scipy import sparse
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.neighbors import KNeighborsTransformer
 
-from ambilearn import IPAL, LALO, PLAGGD, PLCL, PLCP, PLDA, PLKNN, SURE, PLVoting
-from ambilearn import rows as rows_module
+from ambilearn import IPAL, LALO, PLAGGD, PLCL, PLCP, PLDA, PLKNN, SURE, PLVoting, shared_results
 from ambilearn.backend.host import HostBackend
 from ambilearn.candidates import as_candidates
-from ambilearn.rows import TrainingRows, count_bytes, seed_key, value_key
+from ambilearn.rows import TrainingRows
 
 QUICK = {"max_iter": 2, "tol": 0}
 
@@ -46,77 +44,15 @@ def test_shared_rows_compute_each_thing_once_and_others_every_time():
         assert len(made) == calls
 
 
-def test_what_cannot_be_compared_by_value_is_computed_again():
-    rows, made = TrainingRows(np.eye(3), shared=True), []
-    unpicklable = KNeighborsTransformer(metric=lambda a, b: 0.0)
-    for key in (value_key(unpicklable), seed_key(None), seed_key(np.random.RandomState(0)), []):
-        for _ in range(2):
-            rows.once(("list", key), made.append, 1)
-    assert len(made) == 8
-    assert seed_key(np.int64(3)) == seed_key(3) == 3
-
-
-def test_objects_are_compared_by_their_content():
-    transformer = KNeighborsTransformer(n_neighbors=7)
-    others = ("auto", "exact", 0.5, KNeighborsTransformer(n_neighbors=7, p=1))
-    assert len({value_key(each) for each in (transformer, clone(transformer), *others)}) == 5
-    kernel = RBF(0.8)
-    before = value_key(kernel)
-    kernel.length_scale = 0.9
-    assert value_key(kernel) != before == value_key(RBF(0.8))
-
-
-def test_the_results_used_least_recently_are_dropped_above_the_limit(monkeypatch):
-    monkeypatch.setattr(rows_module, "_MIN_BYTES", 3 * 800)
-    monkeypatch.setattr(rows_module, "_MIN_RESULTS", 1)
-    rows, made = TrainingRows(np.eye(3), shared=True), []
-
-    def compute(name, size=100):
-        made.append(name)
-        return np.zeros(size)
-
-    for name in "abcabdacb":  # d drops c; a stays; c drops b, and b drops d
-        rows.once((name,), compute, name)
-    assert "".join(made) == "abcdcb"
-    rows.once(("large",), compute, "large", 1000)  # the largest one is always kept
-    rows.once(("large",), compute, "large", 1000)
-    assert made.count("large") == 1
-
-
 def test_a_search_of_many_points_keeps_a_bounded_number_of_factors(data, monkeypatch):
-    monkeypatch.setattr(rows_module, "_MIN_BYTES", 0)
+    monkeypatch.setattr(shared_results, "_MIN_BYTES", 0)
     X, sets = data
     rows = PLCL()._training_rows(X)
     for reg in np.linspace(0.01, 1, 21):
         fit(rows, sets, PLCL(reg=reg, **QUICK))
-    kept = sum(size for _, size in rows._results._kept.values())
-    largest = max(size for _, size in rows._results._kept.values())
+    kept = sum(size for _, size in rows.results._kept.values())
+    largest = max(size for _, size in rows.results._kept.values())
     assert 8 * len(X) ** 2 <= kept <= 4 * largest
-
-
-def test_bytes_are_those_of_all_arrays_in_an_object():
-    X, matrix = np.zeros((10, 3)), sparse.csr_array(np.eye(4))
-    of_matrix = matrix.data.nbytes + matrix.indices.nbytes + matrix.indptr.nbytes
-    assert count_bytes((X, [matrix, X], "text", 3, None)) == 240 + of_matrix
-    assert count_bytes(TrainingRows(X)) >= 240
-    assert count_bytes(np) == 0
-
-
-def test_memory_is_freed_for_a_result_that_does_not_fit():
-    rows, calls = TrainingRows(np.eye(3), shared=True), []
-
-    def compute():
-        calls.append(len(rows._results._kept))
-        if calls[-1]:
-            raise MemoryError
-        return 7
-
-    rows.once(("first",), np.zeros, 3)
-    assert rows.once(("second",), compute) == 7
-    assert calls == [1, 0]
-    with pytest.raises(ZeroDivisionError):  # other errors are reported, and nothing is kept
-        rows.once(("ratio",), lambda: 1 / 0)
-    assert rows.once(("ratio",), lambda: 2.0) == 2.0
 
 
 def test_a_matrix_that_was_partly_overwritten_is_not_factorized_again(data, monkeypatch):
@@ -141,7 +77,7 @@ def test_the_last_fit_uses_what_there_is_and_keeps_nothing(data, count_work):
     rows.release()
     assert_same(fit(rows, sets, PLCL()), PLCL().fit(X, sets), X)
     assert count_work == {"kernel": 2, "factorization": 5, "geometry": 2, "graph": 2}
-    assert not rows._results._kept
+    assert not rows.results._kept
 
 
 def test_pickled_rows_have_no_results(data):
@@ -149,8 +85,8 @@ def test_pickled_rows_have_no_results(data):
     rows = SURE()._training_rows(X)
     fit(rows, sets, SURE())
     copied = pickle.loads(pickle.dumps(rows))
-    assert rows._results._kept
-    assert not copied._results._kept
+    assert rows.results._kept
+    assert not copied.results._kept
     assert_same(fit(copied, sets, SURE()), SURE().fit(X, sets), X)
 
 

@@ -7,9 +7,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from ambilearn import PLKNN
 from ambilearn.validation import (
-    are_probabilities,
     check_magnitude,
-    check_probabilities,
     check_row_weights,
     check_weights,
     validate_rows,
@@ -81,20 +79,3 @@ def test_weights_are_copied():
     found[0] = 5
     assert weights.tolist() == [1, 1, 1, 1]
     assert check_weights(2, X).tolist() == [2, 2, 2, 2]
-
-
-@pytest.mark.parametrize("digits", [3, 16])
-def test_rounded_probabilities_are_probabilities(digits):
-    """Also those of files with three digits, for every function that takes a table."""
-    rows = np.random.default_rng(0).dirichlet(np.ones(5), size=50).round(digits)
-    np.testing.assert_array_equal(check_probabilities(rows, "rows"), rows)
-    assert are_probabilities(rows).all()
-    rows[:, 0] += 0.008
-    check_probabilities(rows, "rows")
-
-
-@pytest.mark.parametrize("row", [[1.2, -0.2], [0.4, 0.4], [3.0, 1.0], [1.011, 0.0]])
-def test_rows_that_are_no_distribution_are_named(row):
-    with pytest.raises(ValueError, match=r"[Rr]ow 1.*predict_proba"):
-        check_probabilities(np.array([[0.5, 0.5], row]), "rows")
-    assert are_probabilities(np.array([[0.5, 0.5], row])).tolist() == [True, False]

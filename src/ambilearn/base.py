@@ -11,24 +11,23 @@ from array_api_compat import array_namespace
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import get_tags
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from ambilearn._utils.label_array import check_comparable_labels
 from ambilearn._utils.sklearn_compat import _num_samples
 from ambilearn._utils.types import Array, Matrix
 from ambilearn.backend import Backend, Support, choose_backend
-from ambilearn.backend.arrays import (
-    check_device_array,
-    check_same_namespace,
-    describe_device,
-    on_device,
-    to_numpy,
-)
+from ambilearn.backend.arrays import check_same_namespace, describe_device, on_device, to_numpy
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.candidates.masks import is_unnamed_mask
 from ambilearn.rows import TrainingRows
 from ambilearn.solvers import project_rows
-from ambilearn.validation import check_magnitude, check_row_weights, check_weights, validate_rows
+from ambilearn.validation import (
+    check_row_weights,
+    check_weights,
+    validate_device_rows,
+    validate_rows,
+)
 
 
 def rank_last(scores: Any, labels: Any) -> Any:
@@ -109,24 +108,31 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     def _check_and_fit(self, X: Matrix, y: Any, sample_weight: ArrayLike | None) -> Self:
         with unchanged_on_error(self):
             X, sets = self._check_fit_input(X, y, sample_weight)
-        return self._learn(TrainingRows(X, self._choose_backend(X)), sets)
+            rows = TrainingRows(X, self._choose_backend(X))
+            self._check_training_rows(rows)
+        return self._learn(rows, sets)
 
     def _check_fit_input(
         self, X: Matrix, y: Any, sample_weight: ArrayLike | None
     ) -> tuple[Any, CandidateSets]:
         """Checked rows, and their candidate sets with the weights of the rows."""
         self._validate_params()
-        y, sample_weight = to_numpy(y), to_numpy(sample_weight)
-        sets = as_candidates(y, n_rows=_num_samples(X))
+        sets = as_candidates(to_numpy(y), n_rows=_num_samples(X))
         X = self._own_rows(X)
-        sets = replace(sets, row_weights=check_row_weights(sample_weight, X, sets.row_weights))
-        self._check_row_weights(sets)
-        return X, sets
+        return X, self._weigh_rows(X, sets, to_numpy(sample_weight))
 
     def _own_rows(self, X: Matrix) -> Any:
         """Checked training rows that the caller does not change; a kernel matrix is not copied."""
         copy = not get_tags(self).input_tags.pairwise  # no model keeps the kernel matrix
         return self._validate_rows(X, ensure_min_samples=2, copy=copy)
+
+    def _weigh_rows(
+        self, X: Matrix, sets: CandidateSets, sample_weight: ArrayLike | None = None
+    ) -> CandidateSets:
+        """Candidate sets with checked weights of the rows."""
+        sets = replace(sets, row_weights=check_row_weights(sample_weight, X, sets.row_weights))
+        self._check_row_weights(sets)
+        return sets
 
     def _training_rows(self, X: Matrix) -> TrainingRows:
         """Checked rows for several fits of this estimator, with any parameters."""
@@ -140,9 +146,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         with unchanged_on_error(self):
             self._validate_params()
             self._check_training_rows(rows)
-            row_weights = check_row_weights(None, rows.X, sets.row_weights)
-            sets = replace(sets, row_weights=row_weights)
-            self._check_row_weights(sets)
+            sets = self._weigh_rows(rows.X, sets)
             self._set_features(rows)
         return self._learn(rows, sets)
 
@@ -151,10 +155,10 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         if hasattr(rows.X, "columns"):
             self._validate_rows(rows.X, ensure_min_samples=2)
             return
+        forget_fit(self)
         self.n_features_in_ = rows.X.shape[1]
-        self.feature_names_in_ = rows.feature_names
-        if rows.feature_names is None:
-            del self.feature_names_in_
+        if rows.feature_names is not None:
+            self.feature_names_in_ = rows.feature_names
 
     def _check_training_rows(self, rows: TrainingRows) -> None:
         """Raise an error if this estimator cannot be fitted to these rows."""
@@ -188,8 +192,11 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     # --- what ensembles, searches, doubt and tables use of a method -----------------------------
 
     _is_ensemble = False  # whether it has members
-    _train_output_is_held_out = False  # whether no row contributes to its own train_output_
     _n_factors = 0  # number of factorizations of a kernel matrix in a fit
+    _learns_from_images = False  # whether X may be a list of image files
+    _ended_early = False  # whether the last fit was interrupted, with a model that can be used
+    # Whether no row contributes to its own train_output_, which then has an entry for every label.
+    _train_output_is_held_out = False
 
     def _ridge_method(self) -> Any:
         """An unfitted method with leave-one-out outputs in closed form, None if there is none.
@@ -208,21 +215,8 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         params: dict[str, Any] = self.get_params()
         return params
 
-    def _has_parameter(self, key: str) -> bool:
-        """Whether ``key`` is a parameter, or starts with the name of a part that may have it."""
-        return key in self.get_params(deep=False)
-
     def _passes_frames(self) -> bool:
         """Whether a part may need the columns of a data frame by name."""
-        return False
-
-    _learns_from_images = False  # whether X may be a list of image files
-    _train_output_is_held_out = False  # whether it is that of models that did not learn the row
-    _has_complete_train_output = False  # whether a sparse one has an entry for every label
-
-    @property
-    def _was_interrupted(self) -> bool:
-        """Whether the last fit ended early, with a model that can be used."""
         return False
 
     @property
@@ -252,11 +246,10 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         """Score of every row and label, shape (n, l); the best label has the largest."""
 
     def _validate_rows(self, X: Matrix, **options: Any) -> Any:
+        """Checked rows; the options are those of :func:`sklearn.utils.validation.validate_data`."""
         if on_device(X):
             self._check_device_support(X)
-            X = self._validate_device_rows(X, **options)
-            check_magnitude(X, self._choose_backend(X))
-            return X
+            return validate_device_rows(self, X, **options)
         return validate_rows(self, X, **options)
 
     def _choose_backend(self, X: Matrix) -> Backend:
@@ -267,21 +260,6 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         """Raise an error if this estimator cannot compute on the device of X."""
         if not get_tags(self).array_api_support:
             raise not_supported_on_device(type(self).__name__, X)
-
-    def _validate_device_rows(
-        self, X: Matrix, *, reset: bool = True, copy: bool = False, **options: Any
-    ) -> Any:
-        given, X = X, check_device_array(X)
-        if copy and X is given:
-            X = array_namespace(X).asarray(X, copy=True)
-        n_least = options.get("ensure_min_samples", 1)
-        if X.shape[0] < n_least or X.shape[1] < 1:
-            raise ValueError(
-                f"Found array with shape {tuple(X.shape)} while a minimum of {n_least} rows and 1 "
-                f"feature is required by {type(self).__name__}."
-            )
-        validate_data(self, X, reset=reset, skip_check_array=True)
-        return X
 
     @property
     def _fitted_rows(self) -> Any:

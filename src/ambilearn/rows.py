@@ -5,18 +5,14 @@ same rows (a search, an ensemble, a review) makes them once, and each fit reuses
 has computed. Candidate sets are not part of them: they may differ between the fits.
 """
 
-import pickle
-from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
 from numbers import Integral, Real
-from types import FunctionType, ModuleType
 from typing import Any, Self, TypeVar
 
 import joblib
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from ambilearn._utils.types import Array, Matrix, RandomState
@@ -28,11 +24,9 @@ from ambilearn.graph.neighbors import Neighbors, find_neighbors, usable_neighbor
 from ambilearn.kernel.functions import KernelFunction, train_kernel
 from ambilearn.kernel.landmarks import LandmarkFeatures, landmark_features
 from ambilearn.kernel.ridge import DualRidge, Moments, PrimalRidge, Ridge
+from ambilearn.shared_results import NOT_REPRODUCIBLE, SharedResults
 
 T = TypeVar("T")
-
-_MIN_BYTES = 2**30  # limit of the results that shared rows keep,
-_MIN_RESULTS = 4  # raised to this many of the largest: a kernel matrix and factors of it
 
 
 class TrainingRows:
@@ -48,8 +42,16 @@ class TrainingRows:
     feature_names : array of shape (d,), optional
         Names of the columns, if X was a data frame with names.
     shared : bool, default=False
-        Whether several fits use them. Results are then kept, the least recently used are dropped
-        above a number of bytes. Rows of a single fit keep nothing.
+        Whether several fits use them, which then share results. Rows of a single fit keep nothing.
+
+    Attributes
+    ----------
+    results : SharedResults or None
+        What the fits share.
+    row_weights : array of shape (n,) or None
+        Weights of the rows in this fit.
+    weights_key, sets_key : str
+        Part of the keys of results that depend on the weights, or on the candidate sets.
     """
 
     def __init__(
@@ -63,25 +65,20 @@ class TrainingRows:
         self.X = X
         self.backend = choose_backend(X) if backend is None else backend
         self.feature_names = feature_names
+        self.results = SharedResults() if shared else None
         self.row_weights: Array | None = None
-        self.weights_key: str | None = None  # of results that depend on the weights of the rows
-        self.sets_key: str | None = None  # of results that depend on the candidate sets
+        self.weights_key = self.sets_key = ""
         self._name: tuple[Any, ...] = ()
-        self._results = _Results(shared)
 
     @property
-    def are_shared(self) -> bool:
+    def keep_results(self) -> bool:
         """Whether results are kept for another fit."""
-        return self._results.keeps
+        return self.results is not None and self.results.keeps
 
     def release(self) -> None:
-        """Before the last fit: each result is dropped when it is used, and none is added."""
-        self._results.keeps = False
-
-    def drop_results(self) -> None:
-        """Free the memory of all results, and keep none from now on."""
-        self._results.keeps = False
-        self._results.clear()
+        """Before the last fit: drop each result when it is used, and keep no others."""
+        if self.results is not None:
+            self.results.keeps = False
 
     # --- other rows -----------------------------------------------------------------------------
 
@@ -91,7 +88,7 @@ class TrainingRows:
         They share what does not depend on weights or sets with the other fits.
         """
         rows = self._copy()
-        if self._results.are_unused:
+        if self.results is None:
             support = self.backend.support(sets)
         else:
             rows.weights_key = joblib.hash(sets.row_weights)
@@ -108,7 +105,7 @@ class TrainingRows:
         """
         X = index_rows(self.X, index)
         X = X if columns is None else X[:, columns]
-        return type(self)(X, feature_names=self.feature_names, shared=self.are_shared)
+        return type(self)(X, feature_names=self.feature_names, shared=self.results is not None)
 
     def derive(self, X: Matrix, key: tuple[Any, ...]) -> Self:
         """Rows with other features, made from these as the key describes.
@@ -129,10 +126,11 @@ class TrainingRows:
     def once(self, key: tuple[Any, ...], function: Callable[..., T], *inputs: Any) -> T:
         """Result of ``function(*inputs)``, kept if the rows are shared; do not modify it.
 
-        ``key`` has everything that the result depends on besides the rows. If it is not hashable,
-        the result is not kept.
+        ``key`` has everything that the result depends on besides the rows.
         """
-        return self._results.get((*self._name, *key), function, *inputs)
+        if self.results is None:
+            return function(*inputs)
+        return self.results.get((*self._name, *key), function, *inputs)
 
     def kernel(
         self,
@@ -146,12 +144,13 @@ class TrainingRows:
         if kernel == "linear" and self.X.shape[1] <= self.X.shape[0]:
             # The primal problem costs d³ instead of n³, with the same optimum.
             return KernelSpace(self, ("linear",), features=self.X)
-        key: tuple[Any, ...] = value_key(kernel), sigma
+        key: tuple[Any, ...] = kernel, sigma
         weights = self.row_weights
         if kernel == "rbf" and not isinstance(sigma, Real):
             key = *key, self.weights_key
         if n_landmarks is not None and kernel != "linear":
-            key = "features", *key, n_landmarks, landmarks, seed_key(random_state)
+            seed = random_state if isinstance(random_state, Integral) else NOT_REPRODUCIBLE
+            key = "features", *key, n_landmarks, landmarks, seed
             how = n_landmarks, kernel, sigma, landmarks, random_state, weights, self.backend
             low_rank, features = self.once(key, _features, self.X, *how)
             return KernelSpace(self, key, low_rank.sigma, features=features, landmarks=low_rank)
@@ -170,7 +169,7 @@ class TrainingRows:
         matrix, for distances in its feature space.
         """
         k = usable_neighbors(n_neighbors, self.X.shape[0])
-        key = "neighbors", k, value_key(neighbors), form
+        key = "neighbors", k, neighbors, form
         return self.once(key, find_neighbors, self.X, k, neighbors, form, self.backend)
 
     def adaptive_graph(
@@ -178,7 +177,7 @@ class TrainingRows:
     ) -> tuple[AdaptiveGraph, Array]:
         """Initial graph of PL-CL and PL-AGGD, built from the features, and its confidences."""
         k = usable_neighbors(n_neighbors, self.X.shape[0])
-        key = k, value_key(neighbors), of_kernel
+        key = k, neighbors, of_kernel
         compute = partial(LocalGeometry, precomputed=of_kernel, neighbors=neighbors)
         geometry = self.once(("geometry", *key), compute, self.X, k, self.backend)
         return self.once(("graph", *key, self.sets_key), initial_graph, geometry, candidates)
@@ -240,7 +239,7 @@ class KernelSpace:
         """A factorization for each weight, or one if there is no memory for more."""
         found: list[DualRidge] = []
         for weight in weights:
-            is_last = self._may_overwrite and not self._rows.are_shared and weight == weights[-1]
+            is_last = self._may_overwrite and not self._rows.keep_results and weight == weights[-1]
             try:
                 found.append(self._factor(weight, overwrite=is_last))
             except Exception as error:
@@ -250,7 +249,8 @@ class KernelSpace:
                     raise
                 break
         if not found:
-            self._rows.drop_results()
+            if self._rows.results is not None:
+                self._rows.results.clear()
             found.append(self._factor(weights[0], overwrite=True))
         return [*found, *(found[0].with_ridge(weight) for weight in weights[len(found) :])]
 
@@ -264,92 +264,3 @@ def _features(X: Matrix, n_landmarks: int, *how: Any) -> tuple[LandmarkFeatures,
     """Map from rows to low-rank features, and the features of the training rows."""
     low_rank = landmark_features(X, n_landmarks, *how)
     return low_rank, low_rank.transform(X)
-
-
-class _Results:
-    """Results by key. Those used least recently are dropped above a number of bytes."""
-
-    def __init__(self, keeps: bool) -> None:
-        self.keeps = keeps
-        self._kept: OrderedDict[Any, tuple[Any, int]] = OrderedDict()
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _Results, (self.keeps,)  # without results: another process computes its own
-
-    @property
-    def are_unused(self) -> bool:
-        """Whether there are no results, and none will be kept."""
-        return not self.keeps and not self._kept
-
-    def clear(self) -> None:
-        """Remove all results."""
-        self._kept.clear()
-
-    def get(self, key: tuple[Any, ...], function: Callable[..., T], *inputs: Any) -> T:
-        """Result of ``function(*inputs)``, computed at most once for each key."""
-        if self.are_unused:
-            return function(*inputs)
-        try:
-            known = self._kept.pop(key, None)
-        except TypeError:  # not hashable: equal parameters cannot be recognized
-            return function(*inputs)
-        if known is None:
-            if not self.keeps:
-                self.clear()  # the memory is needed for this result
-            value = self._compute(function, *inputs)
-            known = value, count_bytes(value, {id(each) for each in inputs})  # kept elsewhere
-        if self.keeps:
-            self._kept[key] = known
-            self._drop_oldest()
-        return known[0]
-
-    def _compute(self, function: Callable[..., T], *inputs: Any) -> T:
-        try:
-            return function(*inputs)
-        except Exception as error:
-            if not is_out_of_memory(error) or not self._kept:
-                raise
-        self.clear()  # outside of the handler, in which the error refers to arrays
-        return function(*inputs)
-
-    def _drop_oldest(self) -> None:
-        sizes = [size for _, size in self._kept.values()]
-        limit, total = max(_MIN_BYTES, _MIN_RESULTS * max(sizes)), sum(sizes)
-        while total > limit:
-            total -= self._kept.popitem(last=False)[1][1]
-
-
-def count_bytes(value: Any, seen: set[int] | None = None) -> int:
-    """Bytes of the arrays in an object, in its attributes, and in sequences of such objects."""
-    seen = set() if seen is None else seen
-    skipped = (str, Real, type, FunctionType, ModuleType, _Results)
-    if id(value) in seen or isinstance(value, skipped):
-        return 0
-    seen.add(id(value))
-    if hasattr(value, "dtype") and hasattr(value, "shape") and not sparse.issparse(value):
-        size = int(np.prod(value.shape))
-        return size * int(getattr(value.dtype, "itemsize", 8))
-    parts = value if isinstance(value, (tuple, list)) else getattr(value, "__dict__", {}).values()
-    return sum(count_bytes(part, seen) for part in parts)
-
-
-_NO_KEY: list[Any] = []  # not hashable: results with this key are not kept
-
-
-def value_key(value: Any) -> Any:
-    """Key of a parameter: equal for clones, different after a change.
-
-    The key of a number, string or function is the value itself. Other objects are hashed by their
-    pickled content; results for objects that cannot be pickled are not kept.
-    """
-    if isinstance(value, (str, Real, FunctionType)):
-        return value
-    try:
-        return joblib.hash(value)
-    except (pickle.PicklingError, AttributeError, TypeError):
-        return _NO_KEY
-
-
-def seed_key(random_state: RandomState) -> Any:
-    """Key of a seed: only integers are reproducible."""
-    return int(random_state) if isinstance(random_state, Integral) else _NO_KEY

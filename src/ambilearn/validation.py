@@ -4,23 +4,22 @@ from numbers import Number
 from typing import Any
 
 import numpy as np
+from array_api_compat import array_namespace
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
-from sklearn.utils.validation import check_array, validate_data
+from sklearn.utils.validation import validate_data
 
 from ambilearn._utils.feature_types import as_numbers, check_feature_types, explain_unreadable
 from ambilearn._utils.sklearn_compat import _check_sample_weight, _num_samples
 from ambilearn._utils.structure import canonical_rows, check_structure
-from ambilearn._utils.text import pluralize
-from ambilearn._utils.types import Matrix
-from ambilearn.backend import HOST, Backend
-from ambilearn.backend.arrays import to_numpy
+from ambilearn._utils.types import Array, Matrix
+from ambilearn.backend import HOST, Backend, choose_backend
+from ambilearn.backend.arrays import check_device_array, to_numpy
 
 # Squares of larger numbers, and products of a few of them, leave the range of floating point.
 _MAX_MAGNITUDE = 1e75
-_MAX_SUM_ERROR = 0.01  # of the probabilities of a row: single precision, files with three digits
 
 
 def check_magnitude(X: Matrix, backend: Backend = HOST) -> None:
@@ -55,30 +54,26 @@ def validate_rows(estimator: BaseEstimator, X: Matrix, **options: Any) -> Any:
     return csr_array(X) if issparse(X) else X
 
 
-def check_probabilities(values: Matrix, name: str) -> NDArray[np.float64]:
-    """A table of probabilities: dense, finite, not negative, and rows with the sum one."""
-    check_structure(values, name)
-    table: NDArray[np.float64] = check_array(to_numpy(values), dtype=np.float64, input_name=name)
-    if (table < 0).any():
-        row, column = np.argwhere(table < 0)[0]
+def validate_device_rows(
+    estimator: BaseEstimator,
+    X: Array,
+    *,
+    reset: bool = True,
+    copy: bool = False,
+    ensure_min_samples: int = 1,
+) -> Array:
+    """Rows of a user on a device as float64 array, checked as by :func:`validate_rows`."""
+    given, X = X, check_device_array(X)
+    if copy and X is given:
+        X = array_namespace(X).asarray(X, copy=True)
+    if X.shape[0] < ensure_min_samples or X.shape[1] < 1:
         raise ValueError(
-            f"{name} has the negative entry {table[row, column]:.3g} in row {row}, column "
-            f"{column}: pass probabilities, as from predict_proba."
+            f"Found array with shape {tuple(X.shape)} while a minimum of {ensure_min_samples} rows "
+            f"and 1 feature is required by {type(estimator).__name__}."
         )
-    wrong = np.flatnonzero(~are_probabilities(table))
-    if len(wrong):
-        raise ValueError(
-            f"Row {wrong[0]} of {name} sums to {table[wrong[0]].sum():.3g}, not to 1"
-            f" ({pluralize(len(wrong), 'such row')}): pass probabilities, as from predict_proba."
-        )
-    return table
-
-
-def are_probabilities(table: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Whether each row of a table is a probability distribution, up to rounding."""
-    sums = table.sum(axis=1)
-    found: NDArray[np.bool_] = (table >= 0).all(axis=1) & (np.abs(sums - 1) <= _MAX_SUM_ERROR)
-    return found
+    validate_data(estimator, X, reset=reset, skip_check_array=True)
+    check_magnitude(X, choose_backend(X))
+    return X
 
 
 def check_row_weights(

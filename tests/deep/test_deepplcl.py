@@ -501,7 +501,7 @@ def test_control_c_gives_a_model():
 
 def test_a_fit_is_complete_whatever_the_parameters_are_later():
     model = make().fit(X, SETS).set_params(epochs=9)
-    assert not model._was_interrupted
+    assert not model._ended_early
 
 
 def test_control_c_before_the_first_epoch_ends_the_fit():

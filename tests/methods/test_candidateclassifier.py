@@ -197,8 +197,8 @@ def test_parameters_of_a_classifier_that_is_given_by_name():
     assert isinstance(model.estimator, HistGradientBoostingClassifier)
     assert model.get_params()["estimator__max_depth"] == 2
     assert model.set_params(estimator="forest").estimator == "forest"
-    assert model._has_parameter("estimator__max_depth")
-    assert not model._has_parameter("estimator__learning_rate")
+    assert "estimator__max_depth" in model._settable_params()
+    assert "estimator__learning_rate" not in model._settable_params()
 
 
 def test_the_estimator_is_not_changed():

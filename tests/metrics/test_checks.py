@@ -9,6 +9,7 @@ from ambilearn.metrics import (
     tolerance_accuracy,
     transductive_accuracy,
 )
+from ambilearn.metrics.checks import are_probabilities, check_probabilities
 
 MASK = np.array([[1, 1, 0], [0, 0, 1], [0, 1, 1], [1, 0, 0]])
 P = np.array([[0.6, 0.4, 0.0], [0.0, 0.0, 1.0], [0.0, 0.3, 0.7], [1.0, 0.0, 0.0]])
@@ -49,3 +50,20 @@ def test_a_row_of_weight_two_counts_as_two_rows(score):
     assert score(rows, sample_weight=weights) != score(rows)
     with pytest.raises(ValueError, match="Negative"):
         score(rows, sample_weight=[1, 1, 1, -1])
+
+
+@pytest.mark.parametrize("digits", [3, 16])
+def test_rounded_probabilities_are_probabilities(digits):
+    """Also those of files with three digits, for every function that takes a table."""
+    rows = np.random.default_rng(0).dirichlet(np.ones(5), size=50).round(digits)
+    np.testing.assert_array_equal(check_probabilities(rows, "rows"), rows)
+    assert are_probabilities(rows).all()
+    rows[:, 0] += 0.008
+    check_probabilities(rows, "rows")
+
+
+@pytest.mark.parametrize("row", [[1.2, -0.2], [0.4, 0.4], [3.0, 1.0], [1.011, 0.0]])
+def test_rows_that_are_no_distribution_are_named(row):
+    with pytest.raises(ValueError, match=r"[Rr]ow 1.*predict_proba"):
+        check_probabilities(np.array([[0.5, 0.5], row]), "rows")
+    assert are_probabilities(np.array([[0.5, 0.5], row])).tolist() == [True, False]

@@ -16,7 +16,7 @@ from ambilearn._utils.text import pluralize
 from ambilearn._utils.types import Array, Matrix
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.candidates import CandidateSets, as_candidates
-from ambilearn.validation import are_probabilities
+from ambilearn.metrics.checks import are_probabilities
 
 
 def candidates_from_top_k(

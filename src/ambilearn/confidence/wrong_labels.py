@@ -14,7 +14,8 @@ from ambilearn.backend.arrays import to_numpy
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.confidence.doubt import LabelDoubt
 from ambilearn.confidence.noise_model import fit_noise_model
-from ambilearn.validation import check_probabilities, check_row_weights
+from ambilearn.metrics.checks import check_probabilities
+from ambilearn.validation import check_row_weights
 
 _ODDS = 3.0  # by which another label must be ahead to replace the given one
 _MIN_STANDARD_ERRORS = 2.0  # by which the outputs must be larger for rows with the label

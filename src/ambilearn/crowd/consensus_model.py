@@ -14,7 +14,7 @@ from ambilearn.crowd.evidence import judge_rows, pool_evidence
 from ambilearn.crowd.report import AnnotatorReport, in_order_of_labels, report_annotators
 from ambilearn.crowd.skills import Skills, Smoothing
 from ambilearn.crowd.votes import Votes, as_votes
-from ambilearn.validation import check_probabilities
+from ambilearn.metrics.checks import check_probabilities
 
 _FIRST_COUNT = 0.1  # added to the number of answers for each label, for the first confidences
 

@@ -399,11 +399,6 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
     _learned_bytes: bool | None = None  # unknown in a model file of version 0.1
     _never_candidate: Any = False  # not known in a model file of version 0.2
     _built_module = True  # whether module was "auto" in the last fit
-    _ended_early = False
-
-    @property
-    def _was_interrupted(self) -> bool:
-        return self._ended_early
 
     @property
     def _input_shape(self) -> tuple[int, ...]:

@@ -92,12 +92,6 @@ class EnsembleClassifier(_BaseComposition, PartialLabelClassifier):
         default = clone(self).set_params(estimators=self._default_estimators())
         return {**default.get_params(), "estimators": None}
 
-    def _has_parameter(self, key: str) -> bool:
-        name, inside, _ = key.partition("__")
-        if name in (member for member, _ in self._default_estimators()):
-            return True
-        return name == "final_estimator" if inside else name in self.get_params()
-
     # --- members --------------------------------------------------------------------------------
 
     def _named_members(self) -> list[tuple[str, Any]]:

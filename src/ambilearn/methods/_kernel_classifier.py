@@ -1,6 +1,5 @@
 """The kernel (or linear) least-squares classifier inside PL-CL, PL-AGGD, LALO, SURE and PLCP."""
 
-from dataclasses import replace
 from numbers import Real
 from typing import Any, Self
 
@@ -22,7 +21,6 @@ from ambilearn.kernel.landmarks import LANDMARKS_CONSTRAINT
 from ambilearn.kernel.ridge import LeaveOneOut, RidgeFit, check_dense_labels
 from ambilearn.rows import KernelSpace, TrainingRows
 from ambilearn.solvers.centering import column_centers
-from ambilearn.validation import check_row_weights
 
 # Values in tuning grids, of the weights in an objective and of the ridge weight.
 WEIGHTS = (0.01, 0.1, 0.5, 1.0, 2.0, 4.0)
@@ -63,31 +61,21 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
             )
         super()._check_device_support(X)
 
-    def _validate_rows(self, X: Matrix, **options: Any) -> Any:
-        X = super()._validate_rows(X, **options)
-        if options.get("reset", True):
-            self._check_kernel_matrix(X)
-        return X
-
     def _check_training_rows(self, rows: TrainingRows) -> None:
         super()._check_training_rows(rows)
-        self._check_kernel_matrix(rows.X)
-
-    def _check_kernel_matrix(self, X: Matrix) -> None:
-        """Raise an error if X must be a kernel matrix and is none."""
         if not self._pairwise:
             return
-        if X.shape[0] != X.shape[1]:
+        if rows.X.shape[0] != rows.X.shape[1]:
             raise ValueError(
                 "kernel='precomputed' requires X to be the square kernel matrix of the training "
-                f"rows; got shape {X.shape}."
+                f"rows; got shape {rows.X.shape}."
             )
         if self.n_landmarks is not None:
             raise ValueError(
                 "n_landmarks is not supported with kernel='precomputed', which provides the full "
                 "kernel matrix: set n_landmarks=None."
             )
-        check_symmetric(X)
+        check_symmetric(rows.X)
 
     def _learn(self, rows: TrainingRows, sets: CandidateSets) -> Self:
         try:
@@ -118,8 +106,7 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
         """Leave-one-out outputs of the regression in a fit to these rows and sets."""
         self._validate_params()
         self._check_training_rows(rows)
-        row_weights = check_row_weights(None, rows.X, sets.row_weights)
-        rows, candidates = rows.for_sets(replace(sets, row_weights=row_weights))
+        rows, candidates = rows.for_sets(self._weigh_rows(rows.X, sets))
         (ridge,) = self._space(rows, candidates).ridges(self.reg)
         return LeaveOneOut(ridge, candidates)
 

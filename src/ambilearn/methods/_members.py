@@ -25,7 +25,8 @@ from ambilearn.backend import HOST, HostSupport, Support, index_rows
 from ambilearn.base import PartialLabelClassifier
 from ambilearn.learners import align_columns, is_search, method_inside, weight_argument
 from ambilearn.methods._votes import normalize_candidate_votes
-from ambilearn.rows import TrainingRows, value_key
+from ambilearn.rows import TrainingRows
+from ambilearn.shared_results import NOT_REPRODUCIBLE
 
 Members = Sequence[tuple[str, Any]]
 _UNKNOWN = object()
@@ -89,13 +90,11 @@ def fit_members(
         with errors_name(name):
             member._validate_params()
     run = _Run(rows, candidates, verbose)
-    if rows.are_shared and not run.has_frame:
-        fitted = [
-            own_estimator(
-                rows.once(("member", _key(member), rows.sets_key), run.fit, name, member, rows)
-            )
-            for name, member in ours
-        ]
+    if rows.keep_results and not run.has_frame:
+        fitted = []
+        for name, member in ours:
+            key = "member", member if is_reproducible(member) else NOT_REPRODUCIBLE, rows.sets_key
+            fitted.append(own_estimator(rows.once(key, run.fit, name, member, rows)))
     elif effective_n_jobs(n_jobs) > 1 and len(ours) > 1 and candidates.backend is HOST:
         fitted = Parallel(n_jobs=n_jobs)(
             delayed(run.fit)(name, member, rows) for name, member in ours
@@ -119,10 +118,6 @@ def own_estimator(fitted: Any) -> Any:
     if hasattr(own, "final_estimator_"):
         own.final_estimator_ = own_estimator(own.final_estimator_)
     return own
-
-
-def _key(member: Any) -> Any:
-    return value_key(member) if is_reproducible(member) else []  # not hashable: not shared
 
 
 def _fit_sharing(members: Members, run: "_Run") -> list[Any]:
@@ -249,7 +244,7 @@ def member_train_scores(fitted: Any, X: Matrix, classes: Array) -> NDArray[np.fl
     learner = method_inside(fitted)
     outputs = getattr(learner, "train_output_", None)
     is_sparse = sparse.issparse(outputs)
-    if learner is None or outputs is None or (is_sparse and not learner._has_complete_train_output):
+    if learner is None or outputs is None or (is_sparse and not learner._train_output_is_held_out):
         return member_scores(fitted, X, classes)
     found: NDArray[np.float64] = outputs.toarray() if is_sparse else outputs
     return found

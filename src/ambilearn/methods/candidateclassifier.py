@@ -129,7 +129,6 @@ class CandidateClassifier(MetaEstimatorMixin, WeightedRowsClassifier):
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
     }
-    _has_complete_train_output = True
     _train_output_is_held_out = True
 
     def __init__(
@@ -233,11 +232,9 @@ class CandidateClassifier(MetaEstimatorMixin, WeightedRowsClassifier):
                 given.set_params(**{parameter: int(rng.randint(np.iinfo(np.int32).max))})
         return given
 
-    def _has_parameter(self, key: str) -> bool:
-        name, inside, rest = key.partition("__")
-        if not inside:
-            return super()._has_parameter(key)
-        return name == "estimator" and rest in self._classifier().get_params()
+    def _settable_params(self) -> dict[str, Any]:
+        inside = self._classifier().get_params()
+        return {**self.get_params(), **{f"estimator__{name}": inside[name] for name in inside}}
 
     def set_params(self, **params: Any) -> "CandidateClassifier":
         """Set parameters, and with ``estimator__`` before their names those of the classifier.

@@ -90,8 +90,6 @@ class PLKNN(WeightedRowsClassifier):
     }
     _computes_on_devices = True
     _train_output_is_held_out = True
-    _has_complete_train_output = True
-    _train_output_is_held_out = True
     _tuning_grid = {"n_neighbors": (3, 5, 8, 10, 15, 20, 30)}
 
     def __init__(

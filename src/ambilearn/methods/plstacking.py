@@ -33,7 +33,8 @@ from ambilearn.methods.ipal import IPAL
 from ambilearn.methods.plcl import PLCL
 from ambilearn.methods.plvoting import PLVoting
 from ambilearn.methods.sure import SURE
-from ambilearn.rows import TrainingRows, value_key
+from ambilearn.rows import TrainingRows
+from ambilearn.shared_results import NOT_REPRODUCIBLE
 from ambilearn.validation import validate_rows
 
 _CONSTANT = 1e-10  # an output that varies less, relative to its size, is rounding
@@ -317,8 +318,8 @@ class PLStacking(EnsembleClassifier):
         """Key of everything except X and y that determines the rows of the final estimator."""
         unseeded = isinstance(self.cv, Integral) and seed is None
         if unseeded or not all(is_reproducible(member) for _, member in members):
-            return []  # not hashable: never found again
-        return self.passthrough, value_key(self.cv), seed, value_key(members)
+            return NOT_REPRODUCIBLE
+        return self.passthrough, self.cv, seed, members
 
     def _check_sizes(self, candidates: Support, members: list[tuple[str, Any]]) -> None:
         if not members:

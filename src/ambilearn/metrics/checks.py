@@ -1,4 +1,4 @@
-"""Checks and means that all scores share."""
+"""Checks of labels, scores and probabilities, and the mean over rows."""
 
 from collections.abc import Collection
 from typing import Any
@@ -6,14 +6,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
+from sklearn.utils.validation import check_array
 
 from ambilearn._utils.feature_types import as_numbers
 from ambilearn._utils.label_array import label_array
 from ambilearn._utils.missing import is_missing
 from ambilearn._utils.structure import check_structure
+from ambilearn._utils.text import pluralize
+from ambilearn._utils.types import Matrix
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.candidates.sets import check_classes_distinct
 from ambilearn.validation import check_weights
+
+_MAX_SUM_ERROR = 0.01  # of the probabilities of a row: single precision, files with three digits
 
 
 def mean_score(scores: NDArray[Any], sample_weight: ArrayLike | None) -> float:
@@ -66,3 +71,29 @@ def check_scores(matrix: Any, n_rows: int, n_columns: int, name: str) -> Any:
         i = int(np.min(np.isnan(matrix).nonzero()[0]))
         raise ValueError(f"{name} contains NaN in row {i}: omit such rows, or fill them in.")
     return matrix
+
+
+def check_probabilities(values: Matrix, name: str) -> NDArray[np.float64]:
+    """A table of probabilities: dense, finite, not negative, and rows with the sum one."""
+    check_structure(values, name)
+    table: NDArray[np.float64] = check_array(to_numpy(values), dtype=np.float64, input_name=name)
+    if (table < 0).any():
+        row, column = np.argwhere(table < 0)[0]
+        raise ValueError(
+            f"{name} has the negative entry {table[row, column]:.3g} in row {row}, column "
+            f"{column}: pass probabilities, as from predict_proba."
+        )
+    wrong = np.flatnonzero(~are_probabilities(table))
+    if len(wrong):
+        raise ValueError(
+            f"Row {wrong[0]} of {name} sums to {table[wrong[0]].sum():.3g}, not to 1"
+            f" ({pluralize(len(wrong), 'such row')}): pass probabilities, as from predict_proba."
+        )
+    return table
+
+
+def are_probabilities(table: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Whether each row of a table is a probability distribution, up to rounding."""
+    sums = table.sum(axis=1)
+    found: NDArray[np.bool_] = (table >= 0).all(axis=1) & (np.abs(sums - 1) <= _MAX_SUM_ERROR)
+    return found

@@ -54,7 +54,7 @@ def has_parameter(method: Any, key: str) -> bool:
     >>> [has_parameter(PLStacking(), key) for key in ("cv", "plcl__reg", "sure", "reg")]
     [True, True, True, False]
     """
-    return bool(method._has_parameter(key))
+    return key in method._settable_params()
 
 
 def parse_settings(settings: Iterable[str]) -> dict[str, Any]:

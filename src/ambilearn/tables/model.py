@@ -312,7 +312,7 @@ def fit_table(
         "chosen": chosen,
         "selection score": score,
         "seed": random_state,
-        "interrupted": estimator._was_interrupted or calibration is _INTERRUPTED,
+        "interrupted": estimator._ended_early or calibration is _INTERRUPTED,
     }
     pipeline = Pipeline([("preprocessing", preprocessing), ("method", estimator)])
     return TableModel(pipeline, table.features.columns, about, calibration)
@@ -331,7 +331,7 @@ def _calibrate(
         return table.judgment.calibration
     if table.votes is not None:
         return Calibration("rows with a single answer are easier than the others")
-    if fitted._was_interrupted:
+    if fitted._ended_early:
         return _INTERRUPTED
     method, device = with_own_device(fitted, device)
     try:
