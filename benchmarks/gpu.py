@@ -27,7 +27,7 @@ from ambilearn.candidates import CandidateSets
 PARTS = (
     ("kernel", "rows", None, "train_kernel"),
     ("landmarks", "rows", None, "_features"),
-    ("cholesky", "solvers.cholesky", None, "factor_in_place"),
+    ("cholesky", "solvers.blocked_cholesky", None, "factor_in_place"),
     ("neighbors", "rows", None, "LocalGeometry"),
     ("pattern", "backend.device.support", None, "DeviceSupportGraph"),
     ("neighbor_weights", "graph.adaptive", "Neighborhoods", "fit_graph"),

@@ -70,6 +70,21 @@ def test_a_matrix_that_was_partly_overwritten_is_not_factorized_again(data, monk
     assert attempts == [True]
 
 
+def test_one_factor_in_host_memory_solves_both_systems(data, monkeypatch):
+    X, sets = data
+    two = PLCL(alpha=0.2, max_iter=4, tol=0).fit(X, sets)
+    factorize = HostBackend.factorize
+
+    def in_place_only(backend, matrix, ridge, overwrite):
+        if not overwrite:
+            raise MemoryError
+        return factorize(backend, matrix, ridge, overwrite)
+
+    monkeypatch.setattr(HostBackend, "factorize", in_place_only)
+    one = clone(two).fit(X, sets)
+    np.testing.assert_allclose(one.label_distributions_, two.label_distributions_, atol=1e-8)
+
+
 def test_the_last_fit_uses_what_there_is_and_keeps_nothing(data, count_work):
     X, sets = data
     rows = PLCL()._training_rows(X)

@@ -17,7 +17,8 @@ from ambilearn._utils.label_array import check_comparable_labels
 from ambilearn._utils.sklearn_compat import _num_samples
 from ambilearn._utils.types import Array, Matrix
 from ambilearn.backend import Backend, Support, choose_backend
-from ambilearn.backend.arrays import check_same_namespace, describe_device, on_device, to_numpy
+from ambilearn.backend.arrays import on_device, to_numpy
+from ambilearn.backend.device_arrays import check_same_namespace, describe_device
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.candidates.masks import is_unnamed_mask
 from ambilearn.rows import TrainingRows
@@ -350,7 +351,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
     def _confidences(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Rows of scores as rows of confidences, in the same order; not all scores are votes."""
-        confidences: NDArray[np.float64] = project_rows(scores).value
+        confidences: NDArray[np.float64] = project_rows(scores)
         return confidences
 
     def score(self, X: Matrix, y: Any, sample_weight: ArrayLike | None = None) -> float:

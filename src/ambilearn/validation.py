@@ -16,7 +16,8 @@ from ambilearn._utils.sklearn_compat import _check_sample_weight, _num_samples
 from ambilearn._utils.structure import canonical_rows, check_structure
 from ambilearn._utils.types import Array, Matrix
 from ambilearn.backend import HOST, Backend, choose_backend
-from ambilearn.backend.arrays import check_device_array, to_numpy
+from ambilearn.backend.arrays import to_numpy
+from ambilearn.backend.device_arrays import check_device_array
 
 # Squares of larger numbers, and products of a few of them, leave the range of floating point.
 _MAX_MAGNITUDE = 1e75

@@ -28,7 +28,7 @@ from ambilearn.graph.neighbors import (
     usable_neighbors,
     warn_inexact,
 )
-from ambilearn.solvers import Solution, Status
+from ambilearn.solvers import Solution
 
 needs_ann = pytest.mark.skipif(
     not module.find_spec("faiss"), reason="needs the extra 'ann': pip install 'ambilearn[ann]'"
@@ -448,14 +448,9 @@ def test_automatic_choice_is_pickled(X, small_limits, monkeypatch):
 
 
 def test_warn_inexact_has_residual_and_advice():
-    solution = Solution("near", Status.STEP_LIMIT, 7, 0.002)
-    assert not solution.is_optimal
+    solution = Solution("near", False, 7, 0.002)
     with pytest.warns(ConvergenceWarning, match=r"weights are not exact.*2.0e-03 after 7 steps"):
         warn_inexact(solution, "weights")
-
-
-def test_optimal_solution_is_optimal():
-    assert Solution("best", Status.OPTIMAL, 3, 0.0).is_optimal
 
 
 @forms

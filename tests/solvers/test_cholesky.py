@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy.linalg import lapack as scipy_lapack
 
-from ambilearn.solvers import cholesky, factorize_by_lapack
+from ambilearn.solvers import ShiftedFactor, cholesky, factorize_by_lapack
 
 
 @pytest.fixture(params=[1, 2, 60])
@@ -52,6 +52,12 @@ def test_a_matrix_of_any_type_in_any_memory_order_is_factorized(matrix, overwrit
     for form in (matrix.round().astype(np.float32), np.ascontiguousarray(matrix.round())):
         found = factorize_by_lapack(form, 0.5, overwrite).lower
         assert_array_equal(np.tril(found), np.tril(expected))
+
+
+def test_a_shifted_system_is_solved_by_the_same_factor(matrix):
+    columns, shifted = np.ones((len(matrix), 2)), matrix + 3 * np.eye(len(matrix))
+    found = ShiftedFactor(factorize_by_lapack(matrix, 1.0), 2.0).solve(columns)
+    np.testing.assert_allclose(found, np.linalg.solve(shifted, columns), rtol=1e-9)
 
 
 @pytest.mark.parametrize("routine", [cholesky._potrf, cholesky._potrs, cholesky._trtri])

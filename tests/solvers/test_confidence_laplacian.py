@@ -11,7 +11,7 @@ from problems import random_mask, support
 from scipy import sparse
 
 from ambilearn.backend import choose_backend
-from ambilearn.solvers import CandidateSimplex, Status, solve_confidences
+from ambilearn.solvers import CandidateSimplex, solve_confidences
 from ambilearn.solvers.support_graph import restrict_to_support
 
 
@@ -47,7 +47,7 @@ def test_agrees_with_interior_point(seed, c):
     problem = Problem(seed)
     solution = problem.solve(c)
     expected = laplacian_step(c * problem.L, problem.Y, 1.0, -2 * problem.O)
-    assert solution.status is Status.OPTIMAL
+    assert solution.is_optimal
     np.testing.assert_allclose(problem.sets.scatter(solution.value), expected, atol=1e-6)
 
 
@@ -57,7 +57,7 @@ def test_agrees_with_interior_point_with_a_cost_and_without_a_target(seed):
     start, cost = problem.sets.uniform(), problem.sets.gather(problem.D)
     solution = solve_confidences(problem.simplex, problem.operator, None, 2.0, start, cost=cost)
     expected = laplacian_step(2 * problem.L, problem.Y, 0.0, problem.D)
-    assert solution.status is Status.OPTIMAL
+    assert solution.is_optimal
     np.testing.assert_allclose(problem.sets.scatter(solution.value), expected, atol=1e-5)
 
 

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from ambilearn._utils.sklearn_compat import _safe_indexing
 from ambilearn._utils.types import Array, Matrix
 from ambilearn.backend.arrays import is_device_array
-from ambilearn.backend.device import DeviceBackend
 from ambilearn.backend.host import HOST
 from ambilearn.backend.host.support import HostSupport
 from ambilearn.backend.interface import Backend, Support
@@ -23,7 +22,11 @@ __all__ = ["HOST", "Backend", "HostSupport", "Support", "choose_backend", "index
 
 def choose_backend(X: Matrix) -> Backend:
     """Backend for the library and device of validated rows."""
-    return DeviceBackend(X) if is_device_array(X) else HOST
+    if not is_device_array(X):
+        return HOST
+    from ambilearn.backend.device import DeviceBackend
+
+    return DeviceBackend(X)
 
 
 def index_rows(X: Matrix, rows: NDArray[np.intp]) -> Array:

@@ -1,11 +1,5 @@
-"""Validate arrays from other libraries (PyTorch, CuPy) and explain why an array is rejected.
+"""Arrays of NumPy and of other libraries (PyTorch, CuPy); nothing here imports those."""
 
-As everywhere in scikit-learn, such arrays are accepted only if ``array_api_dispatch`` is on.
-Nothing here imports these libraries.
-"""
-
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -23,7 +17,7 @@ from array_api_compat import (
 )
 from scipy import sparse
 
-from ambilearn._utils.types import Array
+from ambilearn._utils.types import Array, Matrix
 
 DISPATCH_HINT = (
     "turn on scikit-learn's dispatch: set SCIPY_ARRAY_API=1 in the environment before Python "
@@ -56,35 +50,6 @@ def on_device(X: Any) -> bool:
     return True
 
 
-def check_device_array(X: Array) -> Array:
-    """Validate rows on a device and convert them to float64; a float64 array is returned itself.
-
-    Raises TypeError if the entries are neither float64 nor float32; raises ValueError if X is not
-    two-dimensional, requires a gradient, or contains NaN or infinity.
-    """
-    xp = array_namespace(X)
-    if getattr(X, "requires_grad", False):
-        raise ValueError("X requires a gradient, which fit does not compute: pass X.detach().")
-    if X.ndim != 2:
-        raise ValueError(
-            f"Expected 2D array, got {X.ndim}D array instead: X must have the shape (rows, "
-            "features). Reshape it, for instance with X.reshape(-1, 1) for one feature."
-        )
-    if X.dtype not in (xp.float64, xp.float32):
-        raise TypeError(
-            f"X has dtype {X.dtype}, but a device array must be float64, or float32, which is "
-            "converted to float64. Convert it, for instance with X.double() in PyTorch."
-        )
-    finite = xp.isfinite(X)
-    if not bool(xp.all(finite)):
-        row = int(xp.argmax(xp.astype(~xp.all(finite, axis=1), xp.int64)))
-        raise ValueError(
-            f"Input X contains NaN or infinity, first in row {row}. Impute or drop such rows "
-            "first, for instance with sklearn.impute.SimpleImputer on the CPU."
-        )
-    return X if X.dtype == xp.float64 else xp.astype(X, xp.float64)
-
-
 def to_numpy(array: Any) -> Array:
     """Copy an array of another library to host memory; anything else is returned unchanged."""
     if is_torch_array(array):
@@ -107,36 +72,6 @@ def to_device_of(array: Array, like: Array) -> Array:
     return xp.asarray(array, device=device(like))
 
 
-def on_same_device(array: object, like: object) -> bool:
-    """Whether two arrays belong to the same library and device."""
-    if not (is_array_api_obj(array) and is_array_api_obj(like)):
-        return False
-    return array_namespace(array) is array_namespace(like) and device(array) == device(like)
-
-
-def check_same_namespace(X: Any, fitted: Any, method: str) -> None:
-    """Raise an error if X is on another device than ``fitted``, an array of the model.
-
-    ``method`` is the method to which X was passed. The first words are those that scikit-learn's
-    searches and checks look for.
-    """
-    if on_same_device(fitted, X) if on_device(X) else is_host_array(fitted):
-        return
-    dispatch = "" if sklearn.get_config()["array_api_dispatch"] else f" and {DISPATCH_HINT}"
-    raise ValueError(
-        f"X in {method}() must use the same namespace and device as in fit(): it is an array of "
-        f"{describe_device(X)}, and the model was fitted to an array of {describe_device(fitted)}. "
-        f"Move X to the device of the model{dispatch}; or fit again."
-    )
-
-
-def describe_device(array: object) -> str:
-    """Library and device of an array, for error messages."""
-    if not is_device_array(array):
-        return "NumPy"
-    return f"{type(array).__module__.partition('.')[0]} on {device(array)}"
-
-
 def is_device_array(X: object) -> bool:
     """Whether X is an array of another library than NumPy."""
     return is_array_api_obj(X) and not is_numpy_array(X)
@@ -154,31 +89,28 @@ def is_out_of_memory(error: BaseException) -> bool:
     return isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and of_torch)
 
 
-@contextmanager
-def computing_on(name: str) -> Iterator[Callable[[Array], Array]]:
-    """Turn on dispatch; yields a function that copies a NumPy array to the named PyTorch device."""
-    import os
+def column_centers(X: Matrix) -> Array:
+    """Means of the columns, shape (d,).
 
-    from ambilearn._utils.optional import requires_extra
+    Of a sparse matrix, the means of the stored entries, and zero for columns of which fewer than
+    half of the entries are stored: the centered matrix stays sparse, and the zeros of such columns
+    are far from any other center.
+    """
+    if not sparse.issparse(X):
+        return array_namespace(X).mean(X, axis=0)
+    counts = np.bincount(X.tocsr().indices, minlength=X.shape[1])
+    sums = np.asarray(X.sum(axis=0)).ravel()
+    return np.where(2 * counts >= X.shape[0], sums / np.maximum(counts, 1), 0.0)
 
-    with requires_extra("torch", purpose="A device"):
-        import torch
-    try:
-        where = torch.device(name)
-        torch.empty(0, device=where)
-    except (RuntimeError, AssertionError) as error:
-        raise ValueError(
-            f"Device {name!r} is not available: {str(error).splitlines()[0].rstrip('.')}. PyTorch "
-            f"{torch.__version__} supports 'cpu'"
-            + (" and 'cuda' here." if torch.cuda.is_available() else " only here.")
-        ) from error
-    before = os.environ.get("SCIPY_ARRAY_API")
-    os.environ["SCIPY_ARRAY_API"] = "1"  # required by scikit-learn
-    try:
-        with sklearn.config_context(array_api_dispatch=True):
-            yield lambda array: torch.asarray(array, device=where)
-    finally:
-        if before is None:
-            del os.environ["SCIPY_ARRAY_API"]
-        else:
-            os.environ["SCIPY_ARRAY_API"] = before
+
+def subtract_from_rows(X: Matrix, center: Array) -> Matrix:
+    """Subtract a vector from each row; a sparse matrix stays sparse."""
+    if not sparse.issparse(X):
+        return X - center
+    (columns,) = np.nonzero(center)
+    if not columns.size:
+        return X
+    n = X.shape[0]
+    ends = np.arange(n + 1) * columns.size
+    parts = np.tile(center[columns], n), np.tile(columns, n), ends
+    return (X - sparse.csr_array(parts, shape=X.shape)).tocsr()

@@ -323,7 +323,7 @@ def check_device(console: Console, device: str | None) -> None:
     if device is None:
         return
     console.show("looking for the device")  # PyTorch takes seconds to import
-    from ambilearn.backend.arrays import computing_on
+    from ambilearn.backend.device_arrays import computing_on
 
     with computing_on(device):
         pass

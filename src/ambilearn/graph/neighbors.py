@@ -401,7 +401,7 @@ def match_sparsity(fitted: Matrix, X: Matrix) -> Matrix:
 def warn_inexact(solution: Solution[Array], problem: str) -> None:
     """Warn that a solution is not optimal; ``problem`` names the unknowns in the message."""
     warn_user(
-        f"The {problem} are not exact: the solver {solution.status.value} (residual "
+        f"The {problem} are not exact: the solver stopped at the step limit (residual "
         f"{solution.residual:.1e} after {solution.steps} steps). Scale the features, or "
         "lower the weight of the graph.",
         ConvergenceWarning,

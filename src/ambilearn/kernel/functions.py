@@ -23,7 +23,7 @@ from scipy import sparse
 
 from ambilearn._utils.types import Array, Matrix
 from ambilearn.backend import HOST, Backend
-from ambilearn.solvers.centering import column_centers, subtract_from_rows
+from ambilearn.backend.arrays import column_centers, subtract_from_rows
 
 KernelFunction = Callable[[Any, Any], NDArray[np.float64]]
 

@@ -43,11 +43,9 @@ from scipy import sparse
 from ambilearn._utils.threads import threads_for
 from ambilearn._utils.types import Array, Matrix
 from ambilearn.backend import Support, choose_backend
-from ambilearn.backend.arrays import to_numpy
+from ambilearn.backend.arrays import column_centers, subtract_from_rows, to_numpy
 from ambilearn.backend.interface import Factor
 from ambilearn.solvers import factorize_by_lapack
-from ambilearn.solvers.blocked_cholesky import ShiftedFactor
-from ambilearn.solvers.centering import column_centers, subtract_from_rows
 
 MAX_DENSE_LABELS = 1000  # of a sparse mask, if a dense matrix of rows and labels is needed
 _MAX_CENTERED = 2**22  # numbers that are centered at once
@@ -165,10 +163,12 @@ class DualRidge:
     def with_ridge(self, ridge: float) -> "DualRidge":
         """Solver for another ridge weight that reuses this factor.
 
-        Only for a blocked factor, if a second one does not fit in memory. The number of conjugate
-        gradient steps increases with the difference between the two weights
+        For the case that a second factor does not fit in memory. The number of conjugate gradient
+        steps increases with the difference between the two weights
         (:class:`~ambilearn.solvers.blocked_cholesky.ShiftedFactor`).
         """
+        from ambilearn.solvers import ShiftedFactor
+
         other = copy(self)
         other._ridge = ridge
         other._factor = ShiftedFactor(self._factor, ridge - self._ridge)

@@ -12,7 +12,8 @@ from sklearn.base import clone
 from ambilearn._utils.sklearn_compat import Interval, StrOptions
 from ambilearn._utils.types import Matrix
 from ambilearn.backend import Support
-from ambilearn.backend.arrays import describe_device, is_out_of_memory
+from ambilearn.backend.arrays import column_centers, is_out_of_memory
+from ambilearn.backend.device_arrays import describe_device
 from ambilearn.base import WeightedRowsClassifier
 from ambilearn.candidates import CandidateSets
 from ambilearn.graph.adaptive import AdaptiveGraph
@@ -20,7 +21,6 @@ from ambilearn.kernel.functions import KernelFunction, check_symmetric, cross_ke
 from ambilearn.kernel.landmarks import LANDMARKS_CONSTRAINT
 from ambilearn.kernel.ridge import LeaveOneOut, RidgeFit, check_dense_labels
 from ambilearn.rows import KernelSpace, TrainingRows
-from ambilearn.solvers.centering import column_centers
 
 # Values in tuning grids, of the weights in an objective and of the ridge weight.
 WEIGHTS = (0.01, 0.1, 0.5, 1.0, 2.0, 4.0)
@@ -81,11 +81,12 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
         try:
             return super()._learn(rows, sets)
         except Exception as error:
-            if not is_out_of_memory(error) or "n_landmarks" in str(error):
+            if not is_out_of_memory(error):
                 raise
             advice = (
                 "Set n_landmarks for a kernel of low rank, for instance n_landmarks=2000, whose "
-                "memory grows with the rows and not with their square; or pass fewer rows."
+                "memory grows with the rows and not with their square; or use a method without "
+                "a kernel, such as PLKNN, IPAL or PLDA."
                 if self.n_landmarks is None
                 else "Lower n_landmarks, or pass fewer rows."
             )

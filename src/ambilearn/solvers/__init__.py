@@ -1,9 +1,9 @@
 """Exact solvers for the sub-problems of the methods: arrays in, arrays out, no estimators.
 
-Every solver returns a :class:`~ambilearn.solvers.result.Solution`: the value, whether it is
-optimal, the number of steps, and the remaining violation of the optimality conditions. No solver
-loops over rows in Python. All operations except sparse and LAPACK calls use the array namespace of
-the input.
+An iterative solver returns a :class:`~ambilearn.solvers.result.Solution`: the value, whether it is
+optimal, the number of steps, and the remaining violation of the optimality conditions. A closed
+form returns its value. No solver loops over rows in Python. All operations except sparse and LAPACK
+calls use the array namespace of the input.
 """
 
 import lazy_loader

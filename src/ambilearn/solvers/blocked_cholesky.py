@@ -11,11 +11,12 @@ References
 """
 
 from types import ModuleType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from array_api_compat import array_namespace, device, is_cupy_namespace
 
 from ambilearn._utils.types import Array, Matrix
+from ambilearn.solvers.result import not_positive_definite
 
 _PANEL = 4096  # columns per panel: wide enough for matrix products at the full rate of the GPU
 _TOLERANCE = 1e-12  # tolerance of conjugate gradients, relative to the right-hand side
@@ -105,6 +106,27 @@ def factor_in_place(matrix: Matrix) -> BlockedFactor:
     return BlockedFactor(matrix, inverses)
 
 
+def factorize_by_blocks(matrix: Matrix, ridge: float, overwrite: bool = False) -> BlockedFactor:
+    """As :func:`~ambilearn.solvers.factorize_by_lapack`, for arrays of any library."""
+    xp = array_namespace(matrix)
+    matrix = matrix if overwrite else xp.asarray(matrix, copy=True)
+    _add_to_diagonal(xp, matrix, ridge)
+    try:
+        return factor_in_place(matrix)
+    except ArithmeticError as error:
+        raise not_positive_definite(ridge, error.args[0]) from error
+
+
+def _add_to_diagonal(xp: ModuleType, matrix: Matrix, value: float) -> None:
+    """Add to the diagonal in place, by blocks: the array API has no access to the diagonal."""
+    step = min(1024, matrix.shape[0])
+    identity = value * xp.eye(step, dtype=matrix.dtype, device=device(matrix))
+    for first in range(0, matrix.shape[0], step):
+        rows = slice(first, min(first + step, matrix.shape[0]))
+        size = rows.stop - first
+        matrix[rows, rows] += identity[:size, :size]
+
+
 class ShiftedFactor(NamedTuple):
     r"""Solver for :math:`LL^\top + \delta I` that stores no factor other than *L*.
 
@@ -116,7 +138,7 @@ class ShiftedFactor(NamedTuple):
 
     Parameters
     ----------
-    factor : BlockedFactor
+    factor : BlockedFactor or LapackFactor
         *L*.
     shift : float
         :math:`\delta`; the shifted matrix must be positive definite.
@@ -126,7 +148,7 @@ class ShiftedFactor(NamedTuple):
     .. [1] Nocedal, Wright. Numerical Optimization, 2nd ed., section 5.1. Springer, 2006.
     """
 
-    factor: BlockedFactor
+    factor: Any
     shift: float
 
     def solve(self, columns: Array, max_steps: int = 1000) -> Array:

@@ -5,16 +5,16 @@ process cannot answer. Here the same LAPACK routines are called through ctypes, 
 """
 
 import ctypes
-from types import ModuleType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from array_api_compat import array_namespace, device
 from numpy.typing import NDArray
-from scipy.linalg import cython_lapack
+from scipy.linalg import cython_lapack, solve_triangular
 
-from ambilearn._utils.types import Matrix
-from ambilearn.solvers.blocked_cholesky import BlockedFactor, factor_in_place
+from ambilearn.solvers.result import not_positive_definite
+
+if TYPE_CHECKING:
+    from ambilearn.solvers.blocked_cholesky import BlockedFactor
 
 _Matrix = NDArray[np.float64]
 
@@ -105,6 +105,17 @@ class LapackFactor(NamedTuple):
         r"""The product :math:`(LL^\top)^{-1} C` with columns *C* of shape (n, c)."""
         return solve_by_factor(self.lower, columns)
 
+    def solve_lower(self, columns: _Matrix) -> _Matrix:
+        r"""The product :math:`L^{-1} C` with columns *C* of shape (n, c)."""
+        solved: _Matrix = solve_triangular(self.lower, columns, lower=True, check_finite=False)
+        return solved
+
+    def solve_upper(self, columns: _Matrix) -> _Matrix:
+        r"""The product :math:`L^{-\top} C` with columns *C* of shape (n, c)."""
+        how = {"lower": True, "trans": "T", "check_finite": False}
+        solved: _Matrix = solve_triangular(self.lower, columns, **how)
+        return solved
+
     def inverse_diagonal(self) -> NDArray[np.float64]:
         r"""The diagonal of :math:`(LL^\top)^{-1}`, shape (n,)."""
         inverse = invert_factor(self.lower)
@@ -120,13 +131,15 @@ class LapackFactor(NamedTuple):
 
 def factorize_by_lapack(
     matrix: NDArray[np.float64], ridge: float, overwrite: bool = False
-) -> LapackFactor | BlockedFactor:
+) -> "LapackFactor | BlockedFactor":
     """Cholesky factor of ``matrix + ridge * I`` for NumPy arrays.
 
     With ``overwrite`` the factor may overwrite the matrix. It is blocked if the matrix is too large
     for SciPy's LAPACK. Raises LinAlgError if the sum is not positive definite.
     """
     if len(matrix) > _MAX_LAPACK_ROWS:
+        from ambilearn.solvers.blocked_cholesky import factorize_by_blocks
+
         return factorize_by_blocks(matrix, ridge, overwrite)
     if not matrix.flags.f_contiguous:
         matrix = matrix.T  # equal because the matrix is symmetric, and in LAPACK's column order
@@ -135,35 +148,5 @@ def factorize_by_lapack(
     matrix[np.diag_indices_from(matrix)] += ridge
     info = factorize_in_place(matrix)
     if info:
-        raise _not_positive_definite(ridge, info)
+        raise not_positive_definite(ridge, info)
     return LapackFactor(matrix)
-
-
-def factorize_by_blocks(matrix: Matrix, ridge: float, overwrite: bool = False) -> BlockedFactor:
-    """As :func:`factorize_by_lapack`, for arrays of any library."""
-    xp = array_namespace(matrix)
-    matrix = matrix if overwrite else xp.asarray(matrix, copy=True)
-    _add_to_diagonal(xp, matrix, ridge)
-    try:
-        return factor_in_place(matrix)
-    except ArithmeticError as error:
-        raise _not_positive_definite(ridge, error.args[0]) from error
-
-
-def _add_to_diagonal(xp: ModuleType, matrix: Matrix, value: float) -> None:
-    """Add to the diagonal in place, by blocks: the array API has no access to the diagonal."""
-    step = min(1024, matrix.shape[0])
-    identity = value * xp.eye(step, dtype=matrix.dtype, device=device(matrix))
-    for first in range(0, matrix.shape[0], step):
-        rows = slice(first, min(first + step, matrix.shape[0]))
-        size = rows.stop - first
-        matrix[rows, rows] += identity[:size, :size]
-
-
-def _not_positive_definite(ridge: float, minor: int) -> Exception:
-    return np.linalg.LinAlgError(
-        f"The kernel matrix plus {ridge:g} on its diagonal is not positive definite (leading "
-        f"minor {minor}): the kernel is not positive semi-definite, or the ridge weight `reg` is "
-        "too small for the scale of the features. Raise `reg`, scale the features, or use another "
-        "kernel."
-    )

@@ -29,7 +29,7 @@ from math import isfinite
 from array_api_compat import array_namespace
 
 from ambilearn._utils.types import Array, Matrix
-from ambilearn.solvers.result import Solution, Status
+from ambilearn.solvers.result import Solution
 from ambilearn.solvers.simplex import CandidateSimplex
 
 
@@ -116,7 +116,7 @@ def solve_confidences(
             curvature = 1.05 * found / length
         residual = curvature * float(xp.max(xp.abs(step)))
         if residual <= tol:
-            return Solution(moved, Status.OPTIMAL, steps, residual)
+            return Solution(moved, True, steps, residual)
         ahead = moved - p
         if float(xp.sum(scale * step * ahead)) < 0:  # the momentum increases the objective: restart
             momentum = 1.0
@@ -124,4 +124,4 @@ def solve_confidences(
         push = (momentum - 1) / following
         y, Ay = moved + push * ahead, Amoved + push * (Amoved - Ap)
         p, Ap, momentum = moved, Amoved, following
-    return Solution(p, Status.STEP_LIMIT, steps, residual)
+    return Solution(p, False, steps, residual)

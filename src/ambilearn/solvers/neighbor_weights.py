@@ -26,7 +26,7 @@ from types import ModuleType
 from array_api_compat import array_namespace, device
 
 from ambilearn._utils.types import Array
-from ambilearn.solvers.result import Solution, Status
+from ambilearn.solvers.result import Solution
 
 # Tolerance of the optimality conditions, for matrices with mean diagonal 1. It is far below the
 # usual ridge, so that the ridge decides between duplicates, and above the rounding error of slopes.
@@ -35,13 +35,14 @@ _TOLERANCE = 1e-13
 
 def minimize_over_weights(
     B: Array, linear: Array, start: Array | None, *, sum_to_one: bool, max_steps: int
-) -> tuple[Array, Status, int]:
+) -> tuple[Array, bool, int]:
     """Minimize the problem of every row over its non-negative weights.
 
     ``B``, of shape (n, k, k), has symmetric positive definite matrices with a mean diagonal of
     about 1. ``linear``, of shape (n, k), has the vectors *c*; ones with ``sum_to_one``, which
     selects the first problem. ``start`` has feasible weights; a start close to the solution needs
-    fewer steps. Returns the weights, the status, and the number of steps of the slowest row.
+    fewer steps. Returns the weights, whether all are optimal, and the number of steps of the
+    slowest row.
     """
     xp = array_namespace(B)
     n, k = linear.shape
@@ -93,10 +94,9 @@ def minimize_over_weights(
         w = xp.where(free & (w > 0), w, xp.zeros_like(w))
         seeking = seeking & ~inside
 
-    status = Status.STEP_LIMIT if rows.shape[0] else Status.OPTIMAL
     order = xp.argsort(xp.concat([*done_rows, rows]))
     weights = xp.take(xp.concat([*done_weights, w]), order, axis=0)
-    return weights, status, steps
+    return weights, not rows.shape[0], steps
 
 
 def _minimize_on_face(
@@ -165,11 +165,11 @@ def solve_neighbor_weights(
     xp = array_namespace(gram)
     B, _ = with_ridge(xp, gram, ridge)
     ones = xp.ones(B.shape[:2], dtype=B.dtype, device=device(B))
-    weights, status, steps = minimize_over_weights(
+    weights, is_optimal, steps = minimize_over_weights(
         B, ones, start, sum_to_one=True, max_steps=max_steps
     )
     weights = weights / xp.sum(weights, axis=1, keepdims=True)
-    return Solution(weights, status, steps, _violation(xp, B, weights))
+    return Solution(weights, is_optimal, steps, _violation(xp, B, weights))
 
 
 def _violation(xp: ModuleType, B: Array, w: Array) -> float:

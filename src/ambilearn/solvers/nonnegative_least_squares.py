@@ -57,11 +57,11 @@ def solve_nonnegative_least_squares(
     unit = xp.max(xp.abs(products), axis=1, keepdims=True)
     unit = xp.where(unit > 0, unit, xp.ones_like(unit))
     linear = products / unit
-    weights, status, steps = minimize_over_weights(
+    weights, is_optimal, steps = minimize_over_weights(
         B, linear, None, sum_to_one=False, max_steps=max_steps
     )
     residual = _violation(xp, B, linear, weights)
-    return Solution(weights * (unit / scale[:, :, 0]), status, steps, residual)
+    return Solution(weights * (unit / scale[:, :, 0]), is_optimal, steps, residual)
 
 
 def _violation(xp: ModuleType, B: Array, c: Array, w: Array) -> float:

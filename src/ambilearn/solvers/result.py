@@ -1,39 +1,39 @@
-"""Result of a solver."""
+"""Result of an iterative solver, and the error of a factorization."""
 
-from enum import Enum
 from typing import Generic, NamedTuple, TypeVar
+
+import numpy as np
 
 T = TypeVar("T")
 
 
-class Status(Enum):
-    """How a solver ended; the value is a message for the user."""
-
-    OPTIMAL = "converged to the requested tolerance"
-    STEP_LIMIT = "stopped at the step limit"
-
-
 class Solution(NamedTuple, Generic[T]):
-    """Result of a solver.
+    """Result of an iterative solver.
 
     Parameters
     ----------
     value : T
         The minimizer.
-    status : Status
-        Whether the optimality conditions hold to the solver's tolerance.
+    is_optimal : bool
+        Whether the optimality conditions hold to the solver's tolerance; if not, the solver stopped
+        at its step limit.
     steps : int
-        Number of steps (1 for a direct solver).
+        Number of steps.
     residual : float
         Largest violation of the optimality conditions at ``value``.
     """
 
     value: T
-    status: Status
+    is_optimal: bool
     steps: int
     residual: float
 
-    @property
-    def is_optimal(self) -> bool:
-        """Whether the optimality conditions hold to the solver's tolerance."""
-        return self.status is Status.OPTIMAL
+
+def not_positive_definite(ridge: float, minor: int) -> np.linalg.LinAlgError:
+    """The error for a kernel matrix whose leading minor of this order is not positive."""
+    return np.linalg.LinAlgError(
+        f"The kernel matrix plus {ridge:g} on its diagonal is not positive definite (leading "
+        f"minor {minor}): the kernel is not positive semi-definite, or the ridge weight `reg` is "
+        "too small for the scale of the features. Raise `reg`, scale the features, or use another "
+        "kernel."
+    )

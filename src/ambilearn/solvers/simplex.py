@@ -24,43 +24,36 @@ import numpy as np
 from array_api_compat import array_namespace, device
 
 from ambilearn._utils.types import Array
-from ambilearn.solvers.result import Solution, Status
 
 _LARGE = 1e6  # rows with a larger maximum are shifted before the projection
 
 
-def project_rows(values: Array, mask: Array | None = None) -> Solution[Array]:
-    """Project each row of a matrix onto the simplex over its unmasked entries.
+def project_rows(values: Array) -> Array:
+    """Project each row of a matrix onto the simplex.
 
     Parameters
     ----------
     values : array of shape (n, m)
         Rows to project.
-    mask : boolean array of shape (n, m), optional
-        True for the entries of the simplex; at least one per row. All other entries become 0.
 
     Returns
     -------
-    Solution
-        ``value`` has the shape of ``values``.
+    array of shape (n, m)
 
     Examples
     --------
     >>> import numpy as np
-    >>> project_rows(np.array([[0.8, 0.6, -1.0]])).value.round(3)
+    >>> project_rows(np.array([[0.8, 0.6, -1.0]])).round(3)
     array([[0.6, 0.4, 0. ]])
     """
     xp = array_namespace(values)
-    if mask is not None:
-        values = xp.where(mask, values, -xp.inf)
     # The shift does not change the projection. Without it, adding 1 to large values has no effect.
     values = values - xp.max(values, axis=1, keepdims=True)
     descending = xp.sort(values, axis=1, descending=True)
     counts = xp.arange(1, values.shape[1] + 1, dtype=values.dtype, device=device(values))
     thresholds = (xp.cumulative_sum(descending, axis=1) - 1.0) / counts
     tau = xp.max(thresholds, axis=1, keepdims=True)
-    projected = xp.maximum(values - tau, xp.zeros_like(tau))
-    return Solution(projected, Status.OPTIMAL, 1, 0.0)
+    return xp.maximum(values - tau, xp.zeros_like(tau))
 
 
 class CandidateSimplex:

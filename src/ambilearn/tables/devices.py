@@ -13,7 +13,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
-from ambilearn.backend.arrays import computing_on, to_numpy
+from ambilearn.backend.arrays import to_numpy
+from ambilearn.backend.device_arrays import computing_on
 
 
 @contextmanager

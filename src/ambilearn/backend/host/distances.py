@@ -7,7 +7,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 
 from ambilearn._utils.blocks import row_blocks
 from ambilearn._utils.types import Matrix
-from ambilearn.solvers.centering import column_centers, subtract_from_rows
+from ambilearn.backend.arrays import column_centers, subtract_from_rows
 
 
 def squared_distances(X: Matrix, Z: Matrix | None = None) -> NDArray[np.float64]:
@@ -22,14 +22,7 @@ def squared_distances(X: Matrix, Z: Matrix | None = None) -> NDArray[np.float64]
     X = Z if same else subtract_from_rows(X, center)
     if sparse.issparse(X) or sparse.issparse(Z):
         return euclidean_distances(X, Z, squared=True)
-    try:
-        squared = np.empty((len(X), len(Z)))
-    except MemoryError as error:
-        raise MemoryError(
-            f"The kernel matrix of {len(X)} × {len(Z)} rows needs {8e-9 * len(X) * len(Z):.0f} GB. "
-            "Set n_landmarks for a kernel of low rank, or use a method without one: PLKNN, IPAL, "
-            "PLDA."
-        ) from error
+    squared = np.empty((len(X), len(Z)))
     x_norms, z_norms = (X**2).sum(axis=1, keepdims=True), (Z**2).sum(axis=1)
     for block in row_blocks(*squared.shape):
         distances = np.matmul(X[block], Z.T, out=squared[block])

@@ -12,13 +12,13 @@ from sklearn.utils.extmath import row_norms
 from ambilearn._utils.blocks import IN_CACHE, row_blocks
 from ambilearn._utils.threads import threads_for
 from ambilearn._utils.types import Array, Matrix
+from ambilearn.backend.arrays import column_centers, subtract_from_rows
 from ambilearn.backend.ties import (
     EXTRA_NEIGHBORS,
     nearest_first,
     nearest_places,
     zero_if_coincident,
 )
-from ambilearn.solvers.centering import column_centers, subtract_from_rows
 
 
 def unit_rows(X: Matrix) -> Array:

@@ -1,0 +1,102 @@
+"""Validate arrays from other libraries (PyTorch, CuPy) and explain why an array is rejected.
+
+As everywhere in scikit-learn, such arrays are accepted only if ``array_api_dispatch`` is on.
+Nothing here imports these libraries.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import sklearn
+from array_api_compat import array_namespace, device, is_array_api_obj
+
+from ambilearn._utils.optional import requires_extra
+from ambilearn._utils.types import Array
+from ambilearn.backend.arrays import DISPATCH_HINT, is_device_array, is_host_array, on_device
+
+
+def check_device_array(X: Array) -> Array:
+    """Validate rows on a device and convert them to float64; a float64 array is returned itself.
+
+    Raises TypeError if the entries are neither float64 nor float32; raises ValueError if X is not
+    two-dimensional, requires a gradient, or contains NaN or infinity.
+    """
+    xp = array_namespace(X)
+    if getattr(X, "requires_grad", False):
+        raise ValueError("X requires a gradient, which fit does not compute: pass X.detach().")
+    if X.ndim != 2:
+        raise ValueError(
+            f"Expected 2D array, got {X.ndim}D array instead: X must have the shape (rows, "
+            "features). Reshape it, for instance with X.reshape(-1, 1) for one feature."
+        )
+    if X.dtype not in (xp.float64, xp.float32):
+        raise TypeError(
+            f"X has dtype {X.dtype}, but a device array must be float64, or float32, which is "
+            "converted to float64. Convert it, for instance with X.double() in PyTorch."
+        )
+    finite = xp.isfinite(X)
+    if not bool(xp.all(finite)):
+        row = int(xp.argmax(xp.astype(~xp.all(finite, axis=1), xp.int64)))
+        raise ValueError(
+            f"Input X contains NaN or infinity, first in row {row}. Impute or drop such rows "
+            "first, for instance with sklearn.impute.SimpleImputer on the CPU."
+        )
+    return X if X.dtype == xp.float64 else xp.astype(X, xp.float64)
+
+
+def on_same_device(array: object, like: object) -> bool:
+    """Whether two arrays belong to the same library and device."""
+    if not (is_array_api_obj(array) and is_array_api_obj(like)):
+        return False
+    return array_namespace(array) is array_namespace(like) and device(array) == device(like)
+
+
+def check_same_namespace(X: Any, fitted: Any, method: str) -> None:
+    """Raise an error if X is on another device than ``fitted``, an array of the model.
+
+    ``method`` is the method to which X was passed. The first words are those that scikit-learn's
+    searches and checks look for.
+    """
+    if on_same_device(fitted, X) if on_device(X) else is_host_array(fitted):
+        return
+    dispatch = "" if sklearn.get_config()["array_api_dispatch"] else f" and {DISPATCH_HINT}"
+    raise ValueError(
+        f"X in {method}() must use the same namespace and device as in fit(): it is an array of "
+        f"{describe_device(X)}, and the model was fitted to an array of {describe_device(fitted)}. "
+        f"Move X to the device of the model{dispatch}; or fit again."
+    )
+
+
+def describe_device(array: object) -> str:
+    """Library and device of an array, for error messages."""
+    if not is_device_array(array):
+        return "NumPy"
+    return f"{type(array).__module__.partition('.')[0]} on {device(array)}"
+
+
+@contextmanager
+def computing_on(name: str) -> Iterator[Callable[[Array], Array]]:
+    """Turn on dispatch; yields a function that copies a NumPy array to the named PyTorch device."""
+    with requires_extra("torch", purpose="A device"):
+        import torch
+    try:
+        where = torch.device(name)
+        torch.empty(0, device=where)
+    except (RuntimeError, AssertionError) as error:
+        raise ValueError(
+            f"Device {name!r} is not available: {str(error).splitlines()[0].rstrip('.')}. PyTorch "
+            f"{torch.__version__} supports 'cpu'"
+            + (" and 'cuda' here." if torch.cuda.is_available() else " only here.")
+        ) from error
+    before = os.environ.get("SCIPY_ARRAY_API")
+    os.environ["SCIPY_ARRAY_API"] = "1"  # required by scikit-learn
+    try:
+        with sklearn.config_context(array_api_dispatch=True):
+            yield lambda array: torch.asarray(array, device=where)
+    finally:
+        if before is None:
+            del os.environ["SCIPY_ARRAY_API"]
+        else:
+            os.environ["SCIPY_ARRAY_API"] = before
