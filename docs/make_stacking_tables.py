@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ambilearn.experiments.published import published_cells
+from ambilearn.experiments.results import published_cells
 
 HERE = Path(__file__).parent
 DATA = {"lost": "Lost", "msrcv2": "MSRCv2", "fg-net": "FG-NET"}

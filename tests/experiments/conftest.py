@@ -2,10 +2,9 @@
 
 import pytest
 
-from ambilearn.experiments.choose import parse_search
 from ambilearn.experiments.results import ExperimentResults
 from ambilearn.experiments.run import run_tasks
-from ambilearn.experiments.spec import parse_spec
+from ambilearn.experiments.spec import parse_search, parse_spec
 from ambilearn.experiments.store import Store
 
 SMALL = """

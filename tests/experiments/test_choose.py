@@ -3,15 +3,10 @@ import pytest
 from sklearn.metrics import accuracy_score
 
 from ambilearn import selection
-from ambilearn.experiments import choose as module
-from ambilearn.experiments.choose import (
-    DEFAULT_SEARCH,
-    choose,
-    choose_for_all_runs,
-    parse_search,
-    try_points,
-)
-from ambilearn.experiments.execute import execute
+from ambilearn.experiments import execute as module
+from ambilearn.experiments.execute import choose, execute, try_points
+from ambilearn.experiments.results import choose_for_all_runs
+from ambilearn.experiments.spec import DEFAULT_SEARCH, parse_search
 from ambilearn.experiments.splits import make_split
 from ambilearn.experiments.task import Result, Task
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ambilearn.experiments.published import published_cells, published_counts
+from ambilearn.experiments.results import published_cells, published_counts
 
 COLUMNS = 8
 METHODS = ["PL-CL", "SURE", "PL-AGGD", "LALO", "IPAL", "PLDA", "PL-KNN"]

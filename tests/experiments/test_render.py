@@ -4,8 +4,15 @@ import io
 import pytest
 from rich.console import Console
 
-from ambilearn.experiments.render import to_csv, to_latex, to_markdown, to_rich, write_tables
-from ambilearn.experiments.tables import Table, build_tables
+from ambilearn.experiments.render import (
+    Table,
+    to_csv,
+    to_latex,
+    to_markdown,
+    to_rich,
+    write_tables,
+)
+from ambilearn.experiments.tables import build_tables
 
 
 @pytest.fixture

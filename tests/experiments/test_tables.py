@@ -4,19 +4,12 @@ import numpy as np
 import pytest
 from made_up import fill
 
-from ambilearn.experiments.choose import parse_search
-from ambilearn.experiments.published import published_cells
-from ambilearn.experiments.results import ExperimentResults
-from ambilearn.experiments.spec import load_spec
+from ambilearn.experiments.counts import compute_ranking
+from ambilearn.experiments.results import UNMEASURED, ExperimentResults, published_cells
+from ambilearn.experiments.spec import load_spec, parse_search
 from ambilearn.experiments.stats import compare, holm
 from ambilearn.experiments.store import Store
-from ambilearn.experiments.tables import (
-    UNMEASURED,
-    build_tables,
-    compare_with_best,
-    compute_ranking,
-    plus_minus,
-)
+from ambilearn.experiments.tables import build_tables, compare_with_best, plus_minus
 
 NOISE = np.random.default_rng(0).normal(0, 0.01, 100)
 

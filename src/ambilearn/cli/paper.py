@@ -128,12 +128,12 @@ def verify(store: Path, out: Path | None, **choice: Any) -> None:
     differences.
     """
     from ambilearn.experiments.render import table_files, to_rich, write_tables
-    from ambilearn.experiments.verify import checks, verification_table
+    from ambilearn.experiments.tables import published_records, verification_table
 
     experiments, opened = _open_results(store, **choice)
     console = Console()
     with opened:
-        table = verification_table(checks(experiments))
+        table = verification_table(published_records(experiments))
     if table.rows:
         console.print(to_rich(table))
     else:

@@ -132,7 +132,7 @@ def run(
     """
     check_memory_limit()
     from ambilearn.datasets.registry import find_dataset
-    from ambilearn.experiments.choose import parse_search
+    from ambilearn.experiments.spec import parse_search
     from ambilearn.registry import find_method
 
     try:

@@ -8,10 +8,10 @@ import numpy as np
 
 from ambilearn._utils.files import atomic_write
 from ambilearn._utils.optional import requires_extra
-from ambilearn.experiments.results import Case, ExperimentResults, Line
+from ambilearn.experiments.counts import compute_ranking
+from ambilearn.experiments.results import Case, ExperimentResults
 from ambilearn.experiments.spec import SYMBOLS
 from ambilearn.experiments.stats import Ranking, summarize
-from ambilearn.experiments.tables import compute_ranking
 from ambilearn.experiments.task import Content
 
 # Okabe and Ito's colors for color-blind readers, from dark to light, a gray, and four of Tol's.
@@ -108,7 +108,7 @@ def curves(experiment: ExperimentResults, show: Content) -> Any:
     """Mean of each method against the varied value: a row per group, a column per data set."""
     settings = experiment.spec.settings or []
     groups = list(dict.fromkeys(setting.group for setting in settings))
-    lines = [line for line in experiment.lines if _has_results(experiment, line)]
+    lines = [line for line in experiment.lines if experiment.has_results(line)]
     if not lines or not groups:
         return None
     n_data = len(experiment.spec.data)
@@ -151,7 +151,7 @@ def sensitivity(experiment: ExperimentResults, show: Content) -> Any:
     swept = [
         (line, *line.method.sweep)
         for line in experiment.lines
-        if line.method.sweep and line.select == "fixed" and _has_results(experiment, line)
+        if line.method.sweep and line.select == "fixed" and experiment.has_results(line)
     ]
     if not swept:
         return None
@@ -244,7 +244,3 @@ def _indistinguishable(ranks: list[float], width: float) -> list[tuple[float, fl
         if last > i and not (intervals and intervals[-1][1] >= last):
             intervals.append((i, last))
     return [(ranks[i], ranks[j]) for i, j in intervals]
-
-
-def _has_results(experiment: ExperimentResults, line: Line) -> bool:
-    return any(experiment.results(line, case) for case in experiment.cases)

@@ -1,18 +1,31 @@
-"""Rendering of tables in a terminal, as Markdown, CSV and LaTeX."""
+"""A table, and how it looks in a terminal, as Markdown, CSV and LaTeX."""
 
 import csv
 import io
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ambilearn._utils.files import CsvLines, atomic_write
 from ambilearn._utils.optional import requires_extra
-from ambilearn.experiments.tables import Table
+from ambilearn.experiments.task import Content
 
 _LATEX = {"±": r"$\pm$", "●": r"$\bullet$", "○": r"$\circ$", "†": r"$\dagger$", "ε": r"$\epsilon$"}
 _LATEX |= {"α": r"$\alpha$", "β": r"$\beta$", "γ": r"$\gamma$", "μ": r"$\mu$", "λ": r"$\lambda$"}
 _LATEX |= {"–": "--", "&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "$": r"\$", "Δ": r"$\Delta$"}
 _LATEX |= {"≥": r"$\ge$", "→": r"$\to$", "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}"}
+
+
+@dataclass
+class Table:
+    """Text of a table, and its numbers as records for a CSV file."""
+
+    name: str
+    title: str
+    header: list[str]
+    rows: list[list[str]]
+    records: list[Content]
+    notes: list[str] = field(default_factory=list)
 
 
 def to_rich(table: Table) -> Any:

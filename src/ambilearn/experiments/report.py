@@ -10,11 +10,16 @@ from ambilearn._utils.optional import requires_extra
 from ambilearn._utils.text import format_duration
 from ambilearn.experiments.execute import environment
 from ambilearn.experiments.figures import build_figures
+from ambilearn.experiments.render import Table
 from ambilearn.experiments.results import ExperimentResults
 from ambilearn.experiments.store import Store
-from ambilearn.experiments.tables import UNMEASURED, Table, build_tables, compare_with_best
+from ambilearn.experiments.tables import (
+    build_tables,
+    compare_with_best,
+    count_verdicts,
+    published_records,
+)
 from ambilearn.experiments.task import Content, default_params
-from ambilearn.experiments.verify import checks
 
 
 def render_report(experiments: Sequence[ExperimentResults], store: Store) -> str:
@@ -29,10 +34,9 @@ def render_report(experiments: Sequence[ExperimentResults], store: Store) -> str
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined
     )
     template = jinja.from_string(files(__package__).joinpath("report.html.j2").read_text("utf-8"))
-    verdicts = [check.verdict for check in checks(experiments)]
     return template.render(
         sections=[_section(experiment) for experiment in experiments],
-        counts={v: verdicts.count(v) for v in ("within", "above", "below", UNMEASURED)},
+        counts=count_verdicts(published_records(experiments)),
         environments=[_environment_text(*found) for found in store.environments()],
         version=environment()["versions"].get("ambilearn", ""),
     )

@@ -1,17 +1,20 @@
-"""Results of an experiment in a store, by line and column of its tables."""
+"""Results of an experiment in a store, by line and column of its tables, and published numbers."""
 
+import csv
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.resources import files
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ambilearn.experiments.choose import choose_for_all_runs
 from ambilearn.experiments.spec import Setting, Spec, Variant
 from ambilearn.experiments.store import Store
-from ambilearn.experiments.task import READINGS, Result
+from ambilearn.experiments.task import CHOSEN_BY, READINGS, Content, Result
 
+UNMEASURED = "not measured"
 ORACLE_NOTE = (
     "† oracle: parameters chosen with the test labels, once for all runs of a case, or separately "
     "in each run. An upper bound, not a valid result."
@@ -83,11 +86,7 @@ class ExperimentResults:
         for line in possible:
             for case in self.cases:
                 self._found[line, case] = self._runs(line, case, stored)
-        self.lines = [
-            line
-            for line in possible
-            if line.select == "fixed" or any(self._found[line, case] for case in self.cases)
-        ]
+        self.lines = [x for x in possible if x.select == "fixed" or self.has_results(x)]
 
     def _runs(self, line: Line, case: Case, stored: Mapping[str, Result]) -> dict[int, Result]:
         search = line.search and dict(zip(_SEARCH, line.search, strict=True))
@@ -102,6 +101,10 @@ class ExperimentResults:
             elif result is not None:
                 runs[run] = result
         return choose_for_all_runs(runs) if line.select == "oracle" else runs
+
+    def has_results(self, line: Line) -> bool:
+        """Whether a line has a result in any case."""
+        return any(self._found[line, case] for case in self.cases)
 
     def results(self, line: Line, case: Case) -> list[Result]:
         """Results of a cell, in the order of the runs."""
@@ -123,6 +126,21 @@ class ExperimentResults:
     def measured_cases(self, lines: list[Line]) -> list[Case]:
         """Cases in which all lines have results."""
         return [c for c in self.cases if all(self._found[line, c] for line in lines)]
+
+    def shown_lines(self, show: Content) -> list[Line]:
+        """Lines of a table."""
+        return self.read(*show["select"]) if "select" in show else self.lines
+
+    def shown_columns(self, show: Content) -> list[tuple[str, Case, str]]:
+        """Title, case and metric of each column: the listed columns, or one per case."""
+        if "columns" in show:
+            return [(c["title"], Case(c["data"]), c["metric"]) for c in show["columns"]]
+        cases = self.cases
+        if "group" in show:
+            wanted = show["group"], show["value"]
+            cases = [c for c in cases if c.setting and (c.setting.group, c.setting.value) == wanted]
+        one_each = len(cases) == len({case.data for case in cases})
+        return [(c.data if one_each else c.label, c, show["metric"]) for c in cases]
 
     @property
     def fixed_lines(self) -> list[Line]:
@@ -161,3 +179,63 @@ def _choices(stored: Mapping[str, Result], method: Variant) -> list[tuple[Any, .
         for reading, select in READINGS.items()
         for search in sorted(found.get(select, ()), key=str)
     ]
+
+
+def choose_for_all_runs(runs: Mapping[int, Result]) -> dict[int, Result]:
+    """Runs with the scores of the single point that has the best mean test accuracy."""
+    if not runs:
+        return {}
+    by_run = [[p["scores"][CHOSEN_BY] for p in r.details["tried"]] for r in runs.values()]
+    best = int(np.argmax(np.mean(by_run, axis=0)))  # ties keep the order of the points
+    read = {}
+    for run, result in runs.items():
+        point = result.details["tried"][best]
+        details = result.details | {"chosen": point["params"]}
+        read[run] = replace(result, scores=point["scores"], details=details)
+    return read
+
+
+class PublishedCell(NamedTuple):
+    """Mean, standard deviation and mark (●, ○ or nothing) of a printed cell."""
+
+    mean: float
+    std: float
+    mark: str
+
+
+def published_cells(name: str) -> dict[tuple[str, str, str], PublishedCell]:
+    """Cells of a printed table by (method, data, metric)."""
+    return {
+        (row["method"], row["data"], row["metric"]): PublishedCell(
+            float(row["mean"]), float(row["std"]), row["mark"]
+        )
+        for row in _rows(name)
+    }
+
+
+def published_counts(name: str) -> dict[tuple[str, str], tuple[int, int, int]]:
+    """Printed win/tie/loss counts by (method, group).
+
+    Errors in the paper are not corrected: the total of SURE is 88/14/0, but its columns sum to
+    98/14/0.
+    """
+    return {
+        (row["method"], row["group"]): (int(row["win"]), int(row["tie"]), int(row["loss"]))
+        for row in _rows(name)
+    }
+
+
+def printed_metric(metric: str) -> str:
+    """Name of a metric in the paper, which does not distinguish the readings.
+
+    >>> printed_metric("transductive.outputs@3")
+    'transductive@3'
+    """
+    name, at, tolerance = metric.partition("@")
+    return name.partition(".")[0] + at + tolerance
+
+
+@cache
+def _rows(name: str) -> list[dict[str, str]]:
+    text = files(__package__).joinpath("published", f"{name}.csv").read_text("utf-8")
+    return list(csv.DictReader(text.splitlines()))

@@ -4,7 +4,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -28,33 +28,28 @@ COMMIT;
 
 # A result is never replaced by a failure of the same task.
 _SAVE = """
-INSERT INTO results VALUES (
-    :key, :data, :method, :run, :select, :status, :seconds, :task, :scores, :details, :error,
-    (SELECT id FROM environments WHERE content = :content), :finished)
-ON CONFLICT (key) DO UPDATE SET
-    data = excluded.data, method = excluded.method, run = excluded.run,
-    "select" = excluded."select", status = excluded.status, seconds = excluded.seconds,
-    task = excluded.task, scores = excluded.scores, details = excluded.details,
-    error = excluded.error, environment = excluded.environment, finished = excluded.finished
-WHERE excluded.status = 'done' OR results.status = 'failed'
+INSERT OR REPLACE INTO results
+SELECT :key, :data, :method, :run, :select, :status, :seconds, :task, :scores, :details, :error,
+    id, :finished
+FROM environments WHERE content = :content AND (:status = 'done' OR NOT EXISTS (
+    SELECT 1 FROM results WHERE key = :key AND status = 'done'))
 """
 
 _BUSY_TIMEOUT = 60.0  # seconds to wait for another process that writes
 
-# Primary error codes of SQLite, and what to do.
-_ADVICE = dict.fromkeys(
-    (sqlite3.SQLITE_CORRUPT,),
-    "Restore a copy, or move the file away and run again; `sqlite3 OLD .recover | sqlite3 NEW` "
-    "recovers readable data.",
-)
-_ADVICE |= dict.fromkeys(
-    (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR), "Check free disk space and file size limits."
-)
-_ADVICE |= dict.fromkeys(
-    (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN),
+_NO_SPACE = "Check free disk space and file size limits."
+_NO_ACCESS = (
     "Make the file and its folder writable, or copy it to another folder and pass the copy to "
-    "--store.",
+    "--store."
 )
+_ADVICE = {  # by the primary error codes of SQLite
+    sqlite3.SQLITE_CORRUPT: "Restore a copy, or move the file away and run again; `sqlite3 OLD "
+    ".recover | sqlite3 NEW` recovers readable data.",
+    sqlite3.SQLITE_FULL: _NO_SPACE,
+    sqlite3.SQLITE_IOERR: _NO_SPACE,
+    sqlite3.SQLITE_READONLY: _NO_ACCESS,
+    sqlite3.SQLITE_CANTOPEN: _NO_ACCESS,
+}
 
 
 class StoreError(OSError):
@@ -79,18 +74,13 @@ class Store:
             )
         if create:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self._advise():
-            self._connection = sqlite3.connect(
-                f"{self.path.absolute().as_uri()}?mode={'rwc' if create else 'rw'}",
-                uri=True,
-                timeout=_BUSY_TIMEOUT,
-                isolation_level=None,
+        address = f"{self.path.absolute().as_uri()}?mode={'rwc' if create else 'rw'}"
+        with self._advise(), ExitStack() as stack:
+            self._connection = stack.enter_context(
+                closing(sqlite3.connect(address, _BUSY_TIMEOUT, isolation_level=None, uri=True))
             )
-            try:
-                self._check_and_create(create)
-            except BaseException:
-                self._connection.close()
-                raise
+            self._check_and_create(create)
+            stack.pop_all()
 
     def _check_and_create(self, create: bool) -> None:
         query = "SELECT name FROM sqlite_master WHERE type = 'table'"
@@ -102,9 +92,7 @@ class Store:
             )
         ((found, *_),) = self._connection.execute("PRAGMA integrity_check(1)")
         if found != "ok":
-            error = sqlite3.DatabaseError(" ".join(found.split()))
-            error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
-            raise error
+            raise self._error(found, sqlite3.SQLITE_CORRUPT)
         if create:
             self._connection.executescript(_SCHEMA)
 
@@ -113,12 +101,15 @@ class Store:
         """Convert errors of SQLite to errors with advice."""
         try:
             yield
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter: a damaged name
             # The higher bits of the code have the details.
             code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
-            fault = "is damaged" if code == sqlite3.SQLITE_CORRUPT else "cannot be used"
-            advice = _ADVICE.get(code, "Pass another --store.")
-            raise StoreError(f"{self.path} {fault} ({error}). {advice}") from error
+            raise self._error(str(error), code) from error
+
+    def _error(self, text: str, code: int) -> StoreError:
+        fault = "is damaged" if code == sqlite3.SQLITE_CORRUPT else "cannot be used"
+        advice = _ADVICE.get(code, "Pass another --store.")
+        return StoreError(f"{self.path} {fault} ({' '.join(text.split())}). {advice}")
 
     @contextmanager
     def only_writer(self) -> Iterator[None]:

@@ -1,32 +1,27 @@
-"""Content of the tables of an experiment; :mod:`.render` formats them."""
+"""Tables of accuracies, and the comparison of measured with published numbers, cell by cell."""
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ambilearn.experiments.published import printed_metric, published_cells, published_counts
-from ambilearn.experiments.results import Case, ExperimentResults, Line, oracle_notes
-from ambilearn.experiments.stats import compare, holm, rank, summarize
-from ambilearn.experiments.task import Content
+from ambilearn.experiments.counts import rank_table, readings_table, win_tie_loss_table
+from ambilearn.experiments.render import Table
+from ambilearn.experiments.results import (
+    ORACLE_NOTE,
+    UNMEASURED,
+    Case,
+    ExperimentResults,
+    Line,
+    oracle_notes,
+    printed_metric,
+    published_cells,
+)
+from ambilearn.experiments.stats import compare, holm, summarize
+from ambilearn.experiments.task import READINGS, Content
 
 MARKS = {1: "●", 0: "", -1: "○"}
-UNMEASURED = "not measured"
-
-
-@dataclass
-class Table:
-    """Text of a table, and its numbers as records for a CSV file."""
-
-    name: str
-    title: str
-    header: list[str]
-    rows: list[list[str]]
-    records: list[Content]
-    notes: list[str] = field(default_factory=list)
+VERDICTS = ("within", "above", "below", UNMEASURED)
 
 
 def build_tables(experiment: ExperimentResults) -> list[Table]:
@@ -41,26 +36,13 @@ def build_tables(experiment: ExperimentResults) -> list[Table]:
     return [builders[show["kind"]](experiment, show) for show in shows]
 
 
-def table_columns(experiment: ExperimentResults, show: Content) -> list[tuple[str, Case, str]]:
-    """Title, case and metric of each column: the listed columns, or one per case."""
-    if "columns" in show:
-        return [(c["title"], Case(c["data"]), c["metric"]) for c in show["columns"]]
-    cases = experiment.cases
-    if "group" in show:
-        wanted = show["group"], show["value"]
-        cases = [c for c in cases if c.setting and (c.setting.group, c.setting.value) == wanted]
-    one_each = len(cases) == len({case.data for case in cases})
-    return [(c.data if one_each else c.label, c, show["metric"]) for c in cases]
-
-
 def accuracy_table(experiment: ExperimentResults, show: Content) -> Table:
     """Mean ± std of every line, with significance marks against the first line.
 
     ``select`` of the table is the selection of the first method and of the others; without it,
     all lines are shown.
     """
-    lines = experiment.read(*show["select"]) if "select" in show else experiment.lines
-    columns = table_columns(experiment, show)
+    lines, columns = experiment.shown_lines(show), experiment.shown_columns(show)
     header = ["method", *(title for title, _, _ in columns)]
     if not lines:
         return Table(show["name"], show["title"], header, [], [], [UNMEASURED])
@@ -98,8 +80,8 @@ def compare_with_best(experiment: ExperimentResults, show: Content) -> dict[tupl
     An oracle is not compared. Columns with fewer than two lines are left out.
     """
     found = {}
-    lines = experiment.read(*show["select"]) if "select" in show else experiment.lines
-    for title, case, metric in table_columns(experiment, show):
+    lines = experiment.shown_lines(show)
+    for title, case, metric in experiment.shown_columns(show):
         scores = {line: experiment.values(line, case, metric) for line in lines}
         means = {
             line: values.mean()
@@ -146,164 +128,52 @@ def plus_minus(mean: float, std: float) -> str:
     return f"{mean:.3f} ± {std:.3f}" if np.isfinite(std) else f"{mean:.3f}"
 
 
-def win_tie_loss_table(experiment: ExperimentResults, show: Content) -> Table:
-    """Counts of significantly better, equal and worse results of the first method, by group."""
-    published = published_counts(show["published"]) if "published" in show else {}
-    settings = experiment.spec.settings or []
-    groups = list(dict.fromkeys(setting.group for setting in settings))
-    reference, *others = experiment.lines
-    header, rows, records = ["method"], [], []
-    for line in others:
-        row, total = [line.label], np.zeros(3, dtype=int)
-        for group in [*groups, "Total"]:
-            cases = [c for c in experiment.cases if c.setting and c.setting.group == group]
-            columns = [(case.label, case, show["metric"]) for case in cases]
-            counts = _count(experiment, reference, line, columns)
-            counts = total if group == "Total" else counts
-            total = total + counts
-            printed = published.get((line.label, group))
-            row.append(_counts_text(counts))
-            record: Content = {"method": line.label, "group": group}
-            record |= dict(zip(("win", "tie", "loss"), counts.tolist(), strict=True))
-            if printed:
-                row[-1] += f" [{'/'.join(map(str, printed))}]"
-                names = ("published_win", "published_tie", "published_loss")
-                record |= dict(zip(names, printed, strict=True))
-            records.append(record)
-        rows.append(row)
-    header += [*groups, "Total"]
-    titles = dict.fromkeys(f"{setting.group}: {setting.title}" for setting in settings)
-    notes = [f"Wins/ties/losses of {reference.label} (paired t-test, 0.05). " + "; ".join(titles)]
-    if published:
-        notes.append(
-            "Published counts in brackets; the published total of SURE is 88/14/0, but its columns "
-            "sum to 98/14/0."
-        )
-    notes += oracle_notes(experiment.lines)
-    return Table(show["name"], show["title"], header, rows, records, notes)
-
-
-def readings_table(experiment: ExperimentResults, show: Content) -> Table:
-    """Wins, ties and losses of the first method, by how parameters are chosen.
-
-    ``readings`` of the table are its columns: each has a ``title`` and a ``select``, the selection
-    of the first method and of the others.
-    """
-    published = published_counts(show["published"]) if "published" in show else {}
-    reference, *others = (method.label for method in experiment.spec.methods)
-    readings = {r["title"]: experiment.read(*r["select"]) for r in show["readings"]}
-    seen = [line for lines in readings.values() for line in lines]
-    # All readings use the same cases and runs: partially measured cases are omitted.
-    columns = [
-        (title, case, metric)
-        for title, case, metric in table_columns(experiment, show)
-        if len({len(experiment.results(line, case)) for line in seen}) == 1
-        and len(experiment.results(seen[0], case)) > 1
+def published_records(experiments: Iterable[ExperimentResults]) -> list[Content]:
+    """Records of all published cells, once per line that measures them, each with its verdict."""
+    return [
+        record | {"table": show["name"], "verdict": verdict(record)}
+        for experiment in experiments
+        for show in experiment.spec.shows
+        if show["kind"] == "table" and show.get("verify", True)
+        for record in accuracy_table(experiment, show).records
+        if "published_mean" in record
     ]
-    counts: dict[tuple[str, str], NDArray[np.int_]] = {}
-    ahead: dict[tuple[str, str], int] = {}
-    for title, lines in readings.items():
-        for line in lines[1:]:
-            counts[line.method.label, title] = _count(experiment, lines[0], line, columns)
-            ahead[line.method.label, title] = _count_ahead(experiment, lines[0], line, columns)
-    for label, group in published:  # summed here because one published total is wrong
-        if label in others and group != "Total":
-            before = counts.get((label, "published"), np.zeros(3, dtype=int))
-            counts[label, "published"] = before + published[label, group]
-    titles = [*readings, "published"] if published else list(readings)
-    rows = [[label, *(_counts_text(counts.get((label, t))) for t in titles)] for label in others]
-    shares: list[list[str]] = [["all, share of wins"], ["all, ahead in the mean"]]
-    for title in titles:
-        n = sum(int(counts[m, title].sum()) for m in others if (m, title) in counts)
-        wins = sum(int(counts[m, title][0]) for m in others if (m, title) in counts)
-        shares[0].append(_share_text(wins, n))
-        means = [ahead[m, title] for m in others if (m, title) in ahead]
-        shares[1].append(_share_text(sum(means), n if means else 0))
-    records = [
-        {"method": label, "reading": title}
-        | dict(zip(("win", "tie", "loss"), found.tolist(), strict=True))
-        | {"ahead_in_the_mean": ahead.get((label, title))}
-        for (label, title), found in counts.items()
-    ]
-    by_data = Counter(case.data for _, case, _ in columns)
-    where = ", ".join(f"{data} {n}" for data, n in by_data.items())
+
+
+def verdict(record: Content) -> str:
+    """``within`` one published standard deviation, ``above``, ``below`` or ``not measured``."""
+    deviation = record.get("deviation")
+    if deviation is None:
+        return UNMEASURED
+    # Published numbers are rounded to three digits: allow for half of the last digit.
+    if abs(deviation) <= 1 + 0.0005 / record["published_std"]:
+        return "within"
+    return "above" if deviation > 0 else "below"
+
+
+def count_verdicts(records: Iterable[Content]) -> dict[str, int]:
+    """Number of records with each verdict."""
+    counts = Counter(record["verdict"] for record in records)
+    return {name: counts[name] for name in VERDICTS}
+
+
+def verification_table(records: list[Content]) -> Table:
+    """Table of the published cells, with the number of each verdict in a note."""
+    rows, shown = [], []
+    for r in records:
+        published = r["published_mean"], r["published_std"]
+        found = ["", ""] if r["mean"] is None else [f"{r['deviation']:+.1f}", r["verdict"]]
+        measured = UNMEASURED if r["mean"] is None else plus_minus(r["mean"], r["std"])
+        rows.append([r["table"], r["line"], r["column"], plus_minus(*published), measured, *found])
+        names = ("column", "published_mean", "published_std", "mean", "std", "deviation", "verdict")
+        record = {"table": r["table"], "method": r["line"], "select": r["select"]}
+        shown.append(record | {name: r.get(name) for name in names})
+    counts = ", ".join(f"{count} {name}" for name, count in count_verdicts(records).items())
     notes = [
-        f"Wins/ties/losses of {reference} in {len(columns)} cases ({where}; paired t-test, 0.05); "
-        "the last line counts the cases in which its mean is larger, significantly or not."
+        f"Difference in units of the published standard deviation. {counts}. Differences are "
+        "reported, they are not errors."
     ]
-    notes += oracle_notes(seen)
-    return Table(show["name"], show["title"], ["method", *titles], rows + shares, records, notes)
-
-
-def _count(
-    experiment: ExperimentResults,
-    reference: Line,
-    line: Line,
-    columns: Iterable[tuple[str, Case, str]],
-) -> NDArray[np.int_]:
-    """Wins, ties and losses of the reference against a line over the columns."""
-    counts = np.zeros(3, dtype=int)
-    for _, case, metric in columns:
-        first, second = experiment.paired(reference, line, case, metric)
-        if len(first) > 1:
-            counts[1 - compare(first, second).outcome] += 1
-    return counts
-
-
-def _count_ahead(
-    experiment: ExperimentResults,
-    reference: Line,
-    line: Line,
-    columns: Iterable[tuple[str, Case, str]],
-) -> int:
-    """Number of columns in which the mean of the reference is larger than that of the line."""
-    pairs = [experiment.paired(reference, line, case, metric) for _, case, metric in columns]
-    return sum(bool(first.mean() > second.mean()) for first, second in pairs if len(first) > 1)
-
-
-def _counts_text(counts: NDArray[np.int_] | None) -> str:
-    return UNMEASURED if counts is None or not counts.any() else "/".join(map(str, counts))
-
-
-def _share_text(part: int, whole: int) -> str:
-    return f"{part} of {whole} ({part / whole:.0%})" if whole else UNMEASURED
-
-
-def rank_table(experiment: ExperimentResults, show: Content) -> Table:
-    """Average rank of every method over the cases with results of all methods."""
-    ranking = compute_ranking(experiment, show)
-    title, header = show["title"], ["method", "average rank", "significantly behind the best"]
-    if ranking is None:
-        return Table(show["name"], title, header, [], [], [UNMEASURED])
-    best = min(ranking.ranks.values())
-    rows, records = [], []
-    for label, value in sorted(ranking.ranks.items(), key=lambda item: item[1]):
-        far = value - best > ranking.critical_difference
-        behind = "yes" if far else "no" if value > best else "–"
-        rows.append([label, f"{value:.2f}", behind])
-        records.append({"method": label, "rank": value, "significantly_behind_best": far})
-    note = (
-        f"Over {ranking.n_cases} cases; Friedman p = {ranking.p:.2g}; critical difference "
-        f"{ranking.critical_difference:.2f} (Nemenyi, 0.05)."
-    )
-    if ranking.n_cases < 10:
-        note += " With so few cases, the test has little power."
-    return Table(show["name"], title, header, rows, records, [note])
-
-
-def compute_ranking(experiment: ExperimentResults, show: Content) -> Any:
-    """Ranking of the lines with fixed parameters; None without enough results."""
-    lines = [
-        line
-        for line in experiment.fixed_lines
-        if any(len(experiment.results(line, case)) for case in experiment.cases)
-    ]
-    cases = experiment.measured_cases(lines)
-    if len(lines) < 2 or not cases:
-        return None
-    return rank(
-        {
-            line.label: [experiment.values(line, case, show["metric"]).mean() for case in cases]
-            for line in lines
-        }
-    )
+    if any(READINGS[record["select"]] == "oracle" for record in records):
+        notes.append(ORACLE_NOTE)
+    header = ["table", "method", "column", "published", "measured", "difference", "verdict"]
+    return Table("verify", "Published and measured", header, rows, shown, notes)

@@ -22,6 +22,8 @@ READINGS = {
     "oracle per run": "oracle",
 }
 
+CHOSEN_BY = "accuracy"  # of an oracle, on the test rows
+
 # Parameters that do not change results and are not part of the definition of a task.
 _SILENT = {"verbose"}
 
