@@ -20,7 +20,7 @@ from .candidates import as_candidates as as_candidates
 from .confidence import find_doubtful as find_doubtful
 from .crowd import CrowdClassifier as CrowdClassifier
 from .crowd import Votes as Votes
-from .datasets.votes import votes_to_candidates as votes_to_candidates
+from .crowd.votes import votes_to_candidates as votes_to_candidates
 from .deep import DeepPLCL as DeepPLCL
 from .methods.candidateclassifier import CandidateClassifier as CandidateClassifier
 from .methods.ipal import IPAL as IPAL

@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -14,16 +15,14 @@ from ambilearn._utils.label_array import listed_labels
 from ambilearn._utils.missing import is_missing
 from ambilearn._utils.optional import requires_extra
 from ambilearn._utils.structure import column_names
-from ambilearn._utils.text import pluralize, shorten_list
+from ambilearn._utils.text import pluralize, shorten_list, shorten_repr
 from ambilearn._utils.warnings import warn_user
-from ambilearn.candidates import CandidateSets
-from ambilearn.datasets.no_answer import drop_codes, no_answer_codes
-from ambilearn.datasets.votes import (
-    candidates_from_counts,
-    check_votes,
+from ambilearn.candidates import CandidateSets, as_candidates
+from ambilearn.datasets.label_cells import (
+    drop_codes,
+    no_answer_codes,
     order_classes,
     parse_labels,
-    rows_of_votes,
 )
 
 _LONG_COLUMNS = {"item", "annotator", "label"}
@@ -123,7 +122,7 @@ class Votes:
         >>> Votes.from_long(answers, no_answer="NA").classes.tolist()
         ['rock', 'sand']
         """
-        triples = _long_triples(answers, (item, annotator, label))
+        triples = enumerate(_long_triples(answers, (item, annotator, label)))
         return cls._from_triples(triples, items, classes, no_answer)
 
     @classmethod
@@ -168,7 +167,7 @@ class Votes:
                 "it with Votes.from_long."
             )
         annotators = columns if annotators is None else annotators
-        rows = _as_rows(rows_of_votes(table))
+        rows = _as_rows(_rows_of_votes(table))
         widths = {len(row) for row in rows}
         if len(widths) != 1:
             raise ValueError(
@@ -199,16 +198,16 @@ class Votes:
                 f"{pluralize(len(rows), 'row')} of votes: pass one name per row."
             )
         triples = (
-            (name, annotator, cell)
-            for name, row in zip(row_names.tolist(), rows, strict=True)
-            for annotator, cell in zip(names, row, strict=True)
+            (i, (row_name, annotator, cell))
+            for i, row_name in enumerate(row_names.tolist())
+            for annotator, cell in zip(names, rows[i], strict=True)
         )
         return cls._from_triples(triples, row_names, classes, no_answer)
 
     @classmethod
     def _from_triples(
         cls,
-        triples: Iterable[tuple[Any, Any, Any]],
+        triples: Iterable[tuple[int, tuple[Any, Any, Any]]],
         items: ArrayLike | None,
         classes: Collection[Any] | None,
         no_answer: Any,
@@ -227,7 +226,7 @@ class Votes:
         unknown: dict[Any, int] = {}
         seen: dict[tuple[int, Any, Any], None] = {}
         n_answers = 0
-        for i, (item, annotator, cell) in enumerate(triples):
+        for i, (item, annotator, cell) in triples:
             labels = parse_labels(drop_codes(cell, codes), None, i)
             if not labels:
                 continue
@@ -305,6 +304,12 @@ class Votes:
         -------
         CandidateSets
         """
+        if not isinstance(min_votes, Integral):
+            raise ValueError(f"min_votes must be a whole number; got {min_votes!r}.")
+        if min_votes < 1:
+            raise ValueError(f"min_votes must be at least 1, got {min_votes!r}.")
+        if fallback not in ("error", "union"):
+            raise ValueError(f"fallback must be 'error' or 'union', got {fallback!r}.")
         counts = self.counts()
         empty = np.flatnonzero(self.answers_per_item == 0)
         if len(empty):
@@ -312,7 +317,10 @@ class Votes:
             anything[empty] = min_votes  # so every label is a candidate
             counts = sparse.csr_array(counts + anything)
         names = self.classes.tolist()
-        return candidates_from_counts(counts, names, min_votes, fallback, weights=weights)
+        _drop_rare_votes(counts, names, min_votes, fallback)
+        table = counts.astype(np.float64 if weights else bool)
+        # Results are dense, because the user did not pass a sparse mask.
+        return replace(as_candidates(table, classes=names), sparse_mask=False)
 
     def to_frame(self) -> Any:
         """Data frame with the columns item, annotator and label, and one answer in each row."""
@@ -326,6 +334,79 @@ class Votes:
                 "label": self.classes[self.label_indices],
             }
         )
+
+
+def votes_to_candidates(
+    votes: Any,
+    *,
+    min_votes: int = 1,
+    fallback: str = "error",
+    classes: Collection[Any] | None = None,
+    no_answer: Any = (),
+    weights: bool = True,
+) -> CandidateSets:
+    r"""Candidate sets from the votes of several annotators, with the counts as weights.
+
+    If :math:`v_{ij}` annotators gave row *i* the label *j*, the candidates are
+
+    .. math:: S_i = \{ j : v_{ij} \ge m \}
+
+    with weights :math:`v_{ij}`; :math:`m = 1` is the union of all votes.
+
+    Parameters
+    ----------
+    votes : data frame or array-like of shape (n_rows, n_annotators)
+        One label in each cell, or a collection of labels for an unsure annotator. An empty cell
+        (None, NaN, empty string, empty collection) is not a vote. Text is normalized; see the
+        notes of :func:`ambilearn.candidates.as_candidates`.
+    min_votes : int, default=1
+        Votes that a label needs, *m*.
+    fallback : {"error", "union"}, default="error"
+        If no label of a row has enough votes, raise an error or use all its votes.
+    classes : array-like of shape (n_labels,), optional
+        All labels. By default the sorted labels with at least one vote.
+    no_answer : label or collection of labels, default=()
+        Codes that mean no vote, such as -1 or "skipped". A number also matches as text.
+    weights : bool, default=True
+        If False, the counts are ignored: all candidates of a row have equal weight.
+
+    Returns
+    -------
+    CandidateSets
+
+    Raises
+    ------
+    ValueError
+        For a row without any vote, or, unless ``fallback="union"``, without enough votes for any
+        label. The message names the row, counted from 0.
+
+    See Also
+    --------
+    ambilearn.crowd.Votes : Keeps the annotator of each vote; also reads long form.
+    ambilearn.crowd.CrowdClassifier : Estimates the quality of the annotators.
+
+    Examples
+    --------
+    >>> from ambilearn import votes_to_candidates
+    >>> votes = [["cat", "cat", "dog"], ["dog", None, "fox"], ["fox", "fox", "fox"]]
+    >>> list(votes_to_candidates(votes))
+    [{'cat': 2.0, 'dog': 1.0}, {'dog': 1.0, 'fox': 1.0}, {'fox': 3.0}]
+    >>> votes_to_candidates(votes, min_votes=2)
+    Traceback (most recent call last):
+    ...
+    ValueError: In row 1 no label has 2 votes ('dog': 1, 'fox': 1). Lower min_votes, ...
+    >>> votes_to_candidates(votes, min_votes=2, fallback="union").to_sets()[0]
+    {'cat'}
+    """
+    rows = _as_rows(_rows_of_votes(votes))
+    widest = max(map(len, rows), default=0)
+    padded = [[*row, *[None] * (widest - len(row))] for row in rows]
+    read = Votes.from_wide(padded, classes=classes, no_answer=no_answer)
+    if len(read.unanswered):
+        raise ValueError(
+            f"Row {read.unanswered[0]} has no candidate label. Drop the row, or fill it in."
+        )
+    return read.to_candidates(min_votes=min_votes, fallback=fallback, weights=weights)
 
 
 def as_votes(votes: Any) -> Votes:
@@ -375,8 +456,53 @@ def _check_keys(keys: list[Any], names: tuple[str, str, str]) -> None:
             )
 
 
+def _drop_rare_votes(
+    counts: sparse.csr_array, labels: list[Any], min_votes: int, fallback: str
+) -> None:
+    """Set counts below ``min_votes`` to zero, in place."""
+    enough = counts.data >= min_votes
+    # reduceat requires at least one vote in every row.
+    short = ~np.logical_or.reduceat(enough, counts.indptr[:-1])
+    if short.any() and fallback == "error":
+        i = int(np.flatnonzero(short)[0])
+        span = slice(counts.indptr[i], counts.indptr[i + 1])
+        votes = ", ".join(
+            f"{labels[j]!r}: {count}"
+            for j, count in zip(counts.indices[span], counts.data[span], strict=True)
+        )
+        raise ValueError(
+            f"In row {i} no label has {min_votes} votes ({votes}). Lower min_votes, or use all "
+            'votes of such rows with fallback="union" (--fallback union).'
+        )
+    enough |= np.repeat(short, np.diff(counts.indptr))
+    counts.data[~enough] = 0
+    counts.eliminate_zeros()
+
+
+def _rows_of_votes(votes: Any) -> Any:
+    """The rows of a table of pandas, polars or PyArrow; other votes unchanged."""
+    # In one array, whole numbers beside floats or null would be floats.
+    frame = type(votes)
+    if hasattr(frame, "column_names"):  # a table of PyArrow
+        return list(zip(*(column.to_pylist() for column in votes.columns), strict=True))
+    if hasattr(frame, "to_pylist"):  # a column of lists of PyArrow
+        return votes.to_pylist()
+    if hasattr(frame, "itertuples"):  # pandas
+        return list(votes.itertuples(index=False, name=None))
+    if hasattr(frame, "iter_rows"):  # polars
+        return votes.rows()
+    return votes.to_numpy() if hasattr(votes, "to_numpy") else votes
+
+
 def _as_rows(table: Any) -> list[Any]:
-    check_votes(table)
+    if sparse.issparse(table):
+        raise ValueError(
+            "The votes are a sparse matrix, in which the label 0 and no answer are the same: pass "
+            "an array, with NaN or a code of no_answer= for no answer."
+        )
+    is_list = hasattr(table, "__len__") and not isinstance(table, (str, bytes, dict))
+    if not is_list or getattr(table, "ndim", 1) == 0:
+        raise ValueError(f"The votes are {shorten_repr(table)}: pass a list of votes per row.")
     rows = table.tolist() if isinstance(table, np.ndarray) else list(table)
     for i, row in enumerate(rows):
         if not isinstance(row, (list, tuple, np.ndarray)) or row is np.ma.masked:

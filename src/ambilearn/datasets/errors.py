@@ -27,3 +27,11 @@ class NetworkError(DatasetError, ConnectionError):
 
 class InvalidFileError(DatasetError, ValueError):
     """A file does not have the expected content. Nothing in it was executed."""
+
+
+def too_large(name: str, size: int, max_bytes: int) -> InvalidFileError:
+    """The error of a file that needs more memory than allowed."""
+    return InvalidFileError(
+        f"{name} needs {size} bytes in memory, more than max_bytes={max_bytes} allows: raise "
+        "max_bytes if you trust the file."
+    )

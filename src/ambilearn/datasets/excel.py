@@ -11,7 +11,7 @@ from ambilearn._utils.missing import MISSING_WORDS
 from ambilearn._utils.optional import requires_extra
 from ambilearn._utils.text import shorten_list
 from ambilearn._utils.warnings import warn_user
-from ambilearn.datasets.errors import InvalidFileError
+from ambilearn.datasets.errors import InvalidFileError, too_large
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,13 +54,16 @@ def read_excel(
             with workbook._archive.open(chosen._worksheet_path) as source:
                 size = _inspect_sheet(source, where)
             if 8 * size.n_rows * size.n_columns > max_bytes:
-                raise _too_large(name, 8 * size.n_rows * size.n_columns, max_bytes)
+                raise too_large(name, 8 * size.n_rows * size.n_columns, max_bytes)
             chosen.reset_dimensions()  # those in the file may be wrong
             rows = list(_read_rows(chosen, where, size.n_columns, max_bytes))
-    except InvalidFileError:
-        raise
     except Exception as error:  # with a damaged file, openpyxl raises many kinds of errors
-        raise InvalidFileError(_describe_damage(name, error)) from error
+        cause: BaseException = error
+        while cause.__cause__ is not None:  # the first cause has the shortest message
+            cause = cause.__cause__
+        if isinstance(cause, InvalidFileError):
+            raise cause from None
+        raise InvalidFileError(_describe_damage(name, cause)) from error
     if others and sheet is None:
         warn_user(
             f"{name}: only the sheet {chosen.title!r} is read, not "
@@ -87,27 +90,17 @@ class _BoundedArchive(ZipFile):
         self._sizes[part.filename] = part.file_size  # no more than this is unpacked
         size = _MEMORY_PER_XML_BYTE * sum(self._sizes.values())
         if size > self._max_bytes:
-            raise _too_large(self._name, size, self._max_bytes)
+            raise too_large(self._name, size, self._max_bytes)
         return super().open(name, *arguments, **options)
 
 
-def _too_large(name: str, size: int, max_bytes: int) -> InvalidFileError:
-    return InvalidFileError(
-        f"{name} may need {size} bytes in memory, more than max_bytes={max_bytes} allows: "
-        "save the sheet as CSV or Parquet, or raise max_bytes if you trust the file."
-    )
-
-
-def _describe_damage(name: str, error: Exception) -> str:
+def _describe_damage(name: str, error: BaseException) -> str:
     if isinstance(error, BadZipFile):
         return (
             f"{name} is not an Excel file (.xlsx), or it is damaged: {error}. If it is an .xls "
             "file or has a password, save it as .xlsx without a password."
         )
-    cause: BaseException = error
-    while cause.__cause__ is not None:  # the first cause has the shortest message
-        cause = cause.__cause__
-    reason = " ".join(str(cause).split()).rstrip(".") or type(cause).__name__
+    reason = " ".join(str(error).split()).rstrip(".") or type(error).__name__
     return f"{name} is a damaged Excel file: {reason}. Open it in a spreadsheet and save it again."
 
 
@@ -176,7 +169,7 @@ def _read_rows(sheet: Any, where: str, n_columns: int, max_bytes: int) -> Iterat
                 )
         size += sum(map(len, row))
         if size > max_bytes:  # many cells may refer to one stored text
-            raise _too_large(where, size, max_bytes)
+            raise too_large(where, size, max_bytes)
         yield row + [""] * (n_columns - len(row))
 
 

@@ -4,7 +4,6 @@ import codecs
 import gzip
 import json
 import os
-import re
 import zlib
 from collections import Counter
 from collections.abc import Callable
@@ -16,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from ambilearn._utils.optional import requires_extra
 from ambilearn._utils.text import shorten_list, shorten_repr
-from ambilearn.datasets.errors import InvalidFileError
+from ambilearn.datasets.errors import InvalidFileError, too_large
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,8 +37,6 @@ _BYTE_ORDER_MARKS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-_UNNAMED = re.compile(r"__index_level_\d+__")  # as pandas writes an index without a name
-_BATCH_ROWS = 1024  # of a Parquet file that are unpacked at once
 _COMPRESSED = ".gz"
 _EMPTY_FILE = "{name} is empty: it has no rows and no column names. Check that it is complete."
 
@@ -124,7 +121,7 @@ def _unpacked(file: IO[Any], name: str, max_bytes: int) -> IO[Any]:
             while block := packed.read(2**20):
                 content.write(block)
                 if content.tell() > max_bytes:
-                    raise _too_large(name, content.tell(), max_bytes)
+                    raise too_large(name, content.tell(), max_bytes)
     except (OSError, EOFError, zlib.error) as error:
         raise InvalidFileError(f"{name} is not a valid gzip file: {error}.") from error
     content.seek(0)
@@ -389,25 +386,9 @@ def _distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _read_parquet(file: IO[Any], name: str, *, max_bytes: int) -> "pd.DataFrame":
-    with requires_extra("parquet", purpose="Reading Parquet files"):
-        import pandas as pd
-        from pyarrow import ArrowException, parquet
-    file = _seekable(file)
-    try:
-        opened = parquet.ParquetFile(file)
-        size = _unpacked_size(opened)
-        if size > max_bytes:
-            raise _too_large(name, size, max_bytes)
-        index = (opened.schema_arrow.pandas_metadata or {}).get("index_columns", [])
-        table = _read_batches(opened, file, name, index, max_bytes)
-        # pandas cannot read its own metadata if a cell is a list.
-        frame = table.to_pandas(types_mapper=pd.ArrowDtype, ignore_metadata=True)
-        _check_times_in_range(frame, table.schema, name)
-        return _with_named_ranges(frame, index)
-    except (ArrowException, OSError, ValueError, TypeError, IndexError, MemoryError) as error:
-        if isinstance(error, InvalidFileError):
-            raise
-        raise InvalidFileError(f"{name} is not a valid Parquet file: {error}") from error
+    from ambilearn.datasets.parquet import read_parquet
+
+    return read_parquet(_seekable(file), name, max_bytes=max_bytes)
 
 
 def _read_excel(file: IO[Any], name: str, *, sheet: str | None, max_bytes: int) -> "pd.DataFrame":
@@ -416,111 +397,3 @@ def _read_excel(file: IO[Any], name: str, *, sheet: str | None, max_bytes: int) 
     if isinstance(file.read(0), str):
         raise InvalidFileError(f"{name} is open as text: open an Excel file with mode 'rb'.")
     return read_excel(_seekable(file), name, sheet=sheet, max_bytes=max_bytes)
-
-
-def _read_batches(opened: Any, file: IO[Any], name: str, index: list[Any], max_bytes: int) -> Any:
-    """The table without an unnamed index of pandas; an error as soon as it is too large.
-
-    Texts stay in dictionaries until their size is known: a small file may repeat a long text.
-    """
-    from pyarrow import Table
-    from pyarrow.parquet import ParquetFile
-
-    schema, size = opened.schema_arrow, 0
-    leaves = [opened.schema.column(j) for j in range(opened.metadata.num_columns)]
-    texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
-    packed = ParquetFile(file, metadata=opened.metadata, read_dictionary=texts)
-    batches = []
-    for batch in packed.iter_batches(batch_size=_BATCH_ROWS):
-        size += sum(map(_unpacked_bytes, batch.columns))
-        if size > max_bytes:
-            raise _too_large(name, size, max_bytes)
-        batches.append(batch)
-    table = Table.from_batches(batches, packed.schema_arrow).cast(schema)
-    return table.drop_columns([c for c in schema.names if c in index and _UNNAMED.fullmatch(c)])
-
-
-def _unpacked_bytes(array: Any) -> int:
-    """Size of an Arrow array if its texts were not in dictionaries."""
-    from pyarrow import compute, types
-
-    kind = array.type
-    if types.is_dictionary(kind):
-        values = array.dictionary
-        if not types.is_primitive(values.type):
-            lengths = compute.binary_length(values).take(array.indices)
-            return 8 * len(array) + (compute.sum(lengths).as_py() or 0)
-    elif types.is_struct(kind):
-        return sum(map(_unpacked_bytes, array.flatten()))
-    elif types.is_map(kind):
-        return 8 * len(array) + _unpacked_bytes(array.keys) + _unpacked_bytes(array.items)
-    elif types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
-        return 8 * len(array) + _unpacked_bytes(array.flatten())
-    return int(array.nbytes)
-
-
-def _with_named_ranges(frame: "pd.DataFrame", index: list[Any]) -> "pd.DataFrame":
-    """The table with an index that pandas stores only as a range, if it has a name."""
-    for each in index:
-        if isinstance(each, dict) and isinstance(name := each.get("name"), str):
-            values = range(each["start"], each["stop"], each["step"])
-            if name not in frame.columns and len(values) == len(frame):
-                frame[name] = list(values)
-    return frame
-
-
-def _too_large(name: str, size: int, max_bytes: int) -> InvalidFileError:
-    return InvalidFileError(
-        f"{name} needs {size} bytes in memory, more than max_bytes={max_bytes} allows: raise "
-        "max_bytes if you trust the file."
-    )
-
-
-def _check_times_in_range(frame: "pd.DataFrame", schema: Any, name: str) -> None:
-    """Reject dates that Parquet supports and Python does not."""
-    for position, field in enumerate(schema):
-        if not _holds_times(field.type):
-            continue
-        cells = frame.iloc[:, position]
-        try:
-            cells.to_list()
-        except (OverflowError, ValueError):
-            row = next(i for i in range(len(cells)) if not _is_readable(cells.iloc[i : i + 1]))
-            raise InvalidFileError(
-                f"{name}, column {field.name!r}, row {row}: a date or time outside the years 1 "
-                "to 9999. Correct it, or write the column as text."
-            ) from None
-
-
-def _holds_times(kind: Any) -> bool:
-    from pyarrow import types
-
-    children = [kind.field(i).type for i in range(kind.num_fields)]
-    return types.is_temporal(kind) or any(map(_holds_times, children))
-
-
-def _is_readable(cells: Any) -> bool:
-    try:
-        cells.to_list()
-    except (OverflowError, ValueError):
-        return False
-    return True
-
-
-def _unpacked_size(opened: Any) -> int:
-    """Size of a Parquet file in memory: at least eight bytes per cell and per list item."""
-    metadata = opened.metadata
-    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
-    size = sum(
-        max(group.total_byte_size, 8 * group.num_rows * group.num_columns) for group in groups
-    )
-    # Only columns of lists have more values than rows. With a damaged file, Arrow aborts the
-    # process if the metadata of a column are read; scanning the column first raises an error.
-    lists = [j for j in range(metadata.num_columns) if opened.schema.column(j).max_repetition_level]
-    if lists:
-        opened.scan_contents([opened.schema.column(j).path for j in lists])
-        size += sum(8 * group.column(j).num_values for group in groups for j in lists)
-    # A value of fixed length may be long, and repeated by a few bytes.
-    wide = [opened.schema.column(j).length for j in range(metadata.num_columns)]
-    size += sum(max(0, length) * metadata.num_rows for length in wide)
-    return int(size)

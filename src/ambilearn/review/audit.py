@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ambilearn._utils.label_text import split_labels
 from ambilearn._utils.text import readable_file_name
-from ambilearn.datasets.no_answer import whole_number_text
+from ambilearn.datasets.label_cells import whole_number_text
 from ambilearn.review.from_table import format_cell
 from ambilearn.review.images import Images, Shown
 from ambilearn.review.record import Review, ReviewRow

@@ -15,7 +15,7 @@ from ambilearn.confidence.doubt import Doubt
 from ambilearn.crowd.votes import Votes
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.frames import check_columns
-from ambilearn.datasets.votes import parse_labels
+from ambilearn.datasets.label_cells import parse_labels
 from ambilearn.review.images import Images, ServedImages, Shown
 from ambilearn.review.record import Review, ReviewRow
 from ambilearn.tables.columns import LISTS, TELLS_NOTHING

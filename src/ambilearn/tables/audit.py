@@ -17,7 +17,7 @@ from ambilearn.confidence.sampling import AuditSample, draw_audit
 from ambilearn.confidence.share import ShareRight, estimate_share_right
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.frames import check_columns
-from ambilearn.datasets.no_answer import whole_number_text
+from ambilearn.datasets.label_cells import whole_number_text
 from ambilearn.tables.read import parse_truth
 from ambilearn.tables.writing import replace_columns
 

@@ -13,13 +13,15 @@ from ambilearn._utils.warnings import warn_user
 from ambilearn.candidates import ANYTHING, CandidateSets, as_candidates
 from ambilearn.candidates.sets import pair_rows
 from ambilearn.datasets.errors import InvalidFileError
-from ambilearn.datasets.no_answer import (
+from ambilearn.datasets.label_cells import (
     WHOLE_NUMBER,
     drop_codes,
     no_answer_codes,
+    order_classes,
+    parse_labels,
+    parse_weights,
     whole_number_text,
 )
-from ambilearn.datasets.votes import order_classes, parse_labels, parse_weights
 from ambilearn.tables.candidate_checks import (
     LabelPlaces,
     check_label_text,

@@ -12,7 +12,7 @@ from ambilearn.candidates import as_candidates
 from ambilearn.confidence.doubt import LabelDoubt
 from ambilearn.confidence.find_doubtful import find_doubtful
 from ambilearn.datasets.errors import InvalidFileError
-from ambilearn.datasets.votes import parse_labels
+from ambilearn.datasets.label_cells import parse_labels
 from ambilearn.methods.sure import SURE
 from ambilearn.tables.clean import append_results, check_new_columns
 from ambilearn.tables.devices import device_rows

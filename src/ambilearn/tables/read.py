@@ -19,8 +19,7 @@ from ambilearn.candidates import CandidateSets
 from ambilearn.confidence.calibration import Calibration
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.frames import check_columns
-from ambilearn.datasets.no_answer import whole_number_text
-from ambilearn.datasets.votes import parse_labels
+from ambilearn.datasets.label_cells import parse_labels, whole_number_text
 from ambilearn.tables.candidate_columns import (
     expand_patterns,
     parse_candidates,

@@ -2,7 +2,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ambilearn.datasets.no_answer import drop_codes, no_answer_codes, whole_number_text
+from ambilearn.datasets.label_cells import (
+    drop_codes,
+    no_answer_codes,
+    parse_labels,
+    whole_number_text,
+)
 
 
 @pytest.mark.parametrize(
@@ -64,3 +69,12 @@ def test_a_missing_cell_is_not_a_code():
 )
 def test_whole_numbers(text, whole):
     assert whole_number_text(text) == whole
+
+
+def test_text_is_split_only_with_a_separator():
+    assert parse_labels("a|b", None, 0) == {"a|b"}
+    assert parse_labels(" a | b|a", "|", 0) == {"a", "b"}
+    assert parse_labels("a::b", "::", 0) == {"a", "b"}
+    assert parse_labels("", "|", 0) == set()
+    with pytest.raises(ValueError, match=r"Row 7 has an empty label in 'a\|\|b'"):
+        parse_labels("a||b", "|", 7)
