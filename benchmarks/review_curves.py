@@ -165,7 +165,6 @@ def review_until(session, n_settled, y, at_once=1):
 def through_session(X, sets, y, X_test, y_test, seed):
     """Accuracy after a share of the rows, settled in the order of the session."""
     session = ReviewSession(PLStacking(), X, sets, random_state=seed)
-    session.learn()  # with thorough doubt
     for share in SHARES:
         review_until(session, round(share * len(y)), y)
         model = PLStacking().fit(X, settle(sets, y, list(session.labels_)))

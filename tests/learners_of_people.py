@@ -22,6 +22,7 @@ class UnpicklableError(UserWarning):
 
     def __init__(self, one, other):
         super().__init__(f"{one} and {other}")
+        self.content = lambda: None
 
 
 def make_learner(name, progress, **params):

@@ -87,7 +87,8 @@ def test_answers_are_posted_undone_skipped_and_kept_by_a_reload(served, visit):
     page.reload()
     page.wait_for_selector("html[data-ready]")
     expect(page.locator("#decided")).to_have_text("2 of 30 decided")
-    expect(page.get_by_role("radio", name="Corrected 1")).to_be_visible()
+    kept = [entry for entry in in_journal(served)[:2] if entry["labels"] != entry["found"]]
+    expect(page.get_by_role("radio", name=f"Corrected {len(kept)}")).to_be_visible()
     press(page, "u")  # an answer from before the reload
     wait_saved(page)
     assert served.labels().keys() == {first}
@@ -169,7 +170,7 @@ def test_several_rows_get_one_label_after_a_preview(served, visit):
     preview.get_by_role("checkbox").nth(2).uncheck()
     preview.get_by_role("button", name="Set 2 labels").click()
     wait_saved(page)
-    assert sorted(served.labels().items()) == sorted((row, "anna") for row in chosen[:2])
+    assert served.labels() == dict.fromkeys(sorted(chosen)[:2], "anna")  # in the table's order
     assert len(in_journal(served)) == 1
     press(page, "u")
     wait_saved(page)
@@ -293,7 +294,7 @@ def test_all_by_keyboard_and_with_names_for_screen_readers(served, visit):
         expect(page.get_by_role(role, name=name)).to_be_visible()
     expect(page.locator("article[aria-current]")).to_have_role("article")
     row = current_row(page)
-    expect(page.get_by_role("article", name=f"Row {row}")).to_be_focused()
+    expect(page.get_by_role("article", name=f"Row {row}", exact=True)).to_be_focused()
     press(page, "Tab", "Enter")  # its first candidate
     wait_saved(page)
     assert list(served.labels()) == [row]

@@ -86,7 +86,6 @@ def test_the_state_has_the_order_and_the_confidences_of_the_session(served):
     order = numbers(state["order"], "<i4")
     assert sorted(order) == list(range(30))
     same = ReviewSession(served.learner, random_share=0.2)
-    same.learn()  # with the thorough doubt
     rows, drawn = same.next_and_random(30)
     assert order.tolist() == rows
     assert set(drawn) <= set(state["drawn"])
@@ -263,6 +262,7 @@ def test_the_page_shows_that_the_journal_was_changed(served):
 
 
 def test_similar_rows_are_not_random_and_settled_in_one_step(served):
+    served.wait()
     drawn = set(served.service.state("a")["drawn"])
     row = next(row for row in range(30) if row not in drawn)
     similar = served.service.similar_rows(row)

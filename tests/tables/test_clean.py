@@ -409,3 +409,14 @@ def test_outputs_that_are_held_out_already_need_no_other_fit(people, monkeypatch
         estimator=cleaned.model.method,
     )
     np.testing.assert_allclose(cleaned.doubt.score, given.score, atol=1e-9)
+
+
+def test_a_single_candidate_that_is_probably_wrong_is_first_in_the_order():
+    """Rows of one candidate were in the order of the table, whatever the doubt."""
+    rows = [f"{i % 2 * 5 + i / 30},{'bob' if i % 2 else 'anna'}" for i in range(12)]
+    rows[4] = rows[4].replace("anna", "bob")
+    file = io.StringIO("\n".join(["x,names", *rows]))
+    table = read_candidate_table(file, candidates="names", format="csv")
+    cleaned = clean_table(table, params={"n_neighbors": 3})
+    assert cleaned.frame["suggestion"].to_list().index("anna") == 4
+    assert cleaned.order[0] == 4

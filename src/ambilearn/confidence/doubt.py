@@ -124,6 +124,10 @@ class Doubt:
         wrong: NDArray[np.float64] = 1 - (1 - self.score) * expit(log_odds)
         return wrong
 
+    def in_sets(self) -> "Doubt":
+        """The doubt for labels that are chosen among the candidates."""
+        return self
+
     def shifted(self, change: NDArray[np.float64]) -> "Doubt":
         """Doubt after a change of the outputs of ``other``, less that of the best candidate."""
         with np.errstate(divide="ignore"):
@@ -196,6 +200,10 @@ class LabelDoubt(Doubt):
         ndarray of shape (n_rows,)
         """
         return 1 - scores
+
+    def in_sets(self) -> Doubt:
+        """The doubt if the given label is the only candidate, and is not changed."""
+        return Doubt(self.score, self.other)
 
     def settled(self, rows: Collection[int]) -> Self:
         """Doubt in which the labels of some rows, which a person has chosen, are certain."""

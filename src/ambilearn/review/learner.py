@@ -1,7 +1,6 @@
 """Fit a method to candidate sets in which a person has settled some rows."""
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -29,7 +28,6 @@ from ambilearn.tables.read import CandidateTable
 
 Labels = Mapping[int, Any]
 Judge = Callable[[Labels], NDArray[np.float64]]
-_HALVES = 2
 _MAX_EXACT_ROWS, _LANDMARKS = 5000, 500  # of PL-CL in the place of a method without a closed form
 
 
@@ -73,8 +71,6 @@ class Learner:
         What is known before the review.
     doubt : bool, default=True
         Whether to look for rows whose true label is not a candidate.
-    thorough : bool, default=True
-        Compute the doubt of an ensemble, and of methods without a closed form, by fits to halves.
     random_state : int, default=0
         Seed of these folds.
     """
@@ -86,7 +82,6 @@ class Learner:
         y: Any,
         *,
         doubt: bool = True,
-        thorough: bool = True,
         random_state: int = 0,
     ) -> None:
         if method_inside(estimator) is None:
@@ -104,7 +99,7 @@ class Learner:
         # Otherwise they are images, for which nothing has a closed form.
         self._has_numbers = len(getattr(self.X, "shape", ())) == 2 and kind not in "OSU"
         self.doubt = doubt and self.n_rows > 2
-        self.thorough, self.random_state = thorough, random_state
+        self.random_state = random_state
         self._shares_rows = (
             isinstance(self.estimator, PartialLabelClassifier) and self.estimator._shares_rows
         )
@@ -127,40 +122,28 @@ class Learner:
         """Number of rows."""
         return len(self.sets)
 
-    def learn(self, labels: Labels) -> Iterator[Learned]:
-        """Fit to the sets with these settled rows.
-
-        Yields first a result with the doubt in closed form, then, if it differs, with the thorough
-        one.
-        """
+    def learn(self, labels: Labels) -> Learned:
+        """Fit to the sets with these settled rows, and look for those without their true label."""
         labels = dict(labels)
         given = settle_sets(self.sets, labels)
         judged = None if self._judge is None else self._judge(labels)
         sets = given if judged is None else self.shown
         found = self._fit(sets) if judged is None else judged
         confidences = HOST.support(sets).gather(found)
-        ridge_method = find_ridge_method(self.estimator)
-        self._prepare_update(ridge_method, sets)
-        if not self.doubt or len(labels) == self.n_rows:
-            yield Learned(sets, confidences, None, labels, judged)
-            return
-        if judged is not None:
-            answers = AnswerDoubt.of_posterior(judged, self.shown.classes, given)
-            yield Learned(sets, confidences, answers.settled(labels), labels, judged)
-            return
-        in_closed_form = ridge_method is not None
-        quick = self.estimator if in_closed_form else self._substitute()
-        doubt = self._doubt(given, labels, quick) if self._has_numbers else None
-        learned = Learned(sets, confidences, doubt, labels)
-        yield learned
-        learner: Any = method_inside(self.estimator)
-        if self.thorough and (not in_closed_form or learner._is_ensemble):
-            yield learned._replace(doubt=self._doubt(given, labels, self.estimator, _HALVES))
+        self._prepare_update(sets)
+        doubt = None
+        if self.doubt and len(labels) < self.n_rows:
+            if judged is None:
+                doubt = self._find_doubt(given).settled(labels)
+            else:
+                answers = AnswerDoubt.of_posterior(judged, self.shown.classes, given)
+                doubt = answers.settled(labels)
+        return Learned(sets, confidences, doubt, labels, judged)
 
-    def _prepare_update(self, ridge_method: Any, sets: CandidateSets) -> None:
+    def _prepare_update(self, sets: CandidateSets) -> None:
         """Compute once what :meth:`influence` needs."""
         if self._regressor is None and self._has_numbers:
-            method = self._substitute() if ridge_method is None else ridge_method
+            method = find_ridge_method(self.estimator) or self._substitute()
             if self._rows is None:
                 self._rows = method._training_rows(self.X)
             self._regressor = method._make_regressor(self._rows, sets)
@@ -179,15 +162,10 @@ class Learner:
         n_landmarks = _LANDMARKS if self.n_rows > _MAX_EXACT_ROWS else None
         return PLCL(n_landmarks=n_landmarks, random_state=self.random_state)
 
-    def _doubt(
-        self, sets: CandidateSets, labels: Labels, estimator: Any, n_folds: int | None = None
-    ) -> Doubt:
-        rows = self._rows if n_folds is None else None
-        support = HOST.support(sets)
-        found = doubt_of_method(self.X, support, estimator, n_folds, self.random_state, rows=rows)
-        if estimator is not self.estimator:  # the outputs are not those of the method
-            found = replace(found, within=None)
-        return found.settled(labels)
+    def _find_doubt(self, sets: CandidateSets) -> Doubt:
+        support, seed = HOST.support(sets), self.random_state
+        found = doubt_of_method(self.X, support, self.estimator, None, seed, rows=self._rows)
+        return found.in_sets()
 
     def nearest(self, row: int) -> NDArray[np.intp]:
         """All rows by their distance from a row in the features of the method, itself first.
@@ -249,7 +227,7 @@ class GivenLabelLearner(Learner):
         self.shown, self._correct = shown, correct
         self._columns = {label: j for j, label in enumerate(shown.classes.tolist())}
 
-    def learn(self, labels: Labels) -> Iterator[Learned]:
+    def learn(self, labels: Labels) -> Learned:
         """Compare the labels, of which some are settled."""
         labels = dict(labels)
         doubt = self._correct(labels)
@@ -259,14 +237,14 @@ class GivenLabelLearner(Learner):
             if label in self._columns:  # not one that a person has typed
                 judged[:, self._columns[label]] = np.nan_to_num(doubt.probabilities[:, j])
         sets = self.shown
-        self._prepare_update(None, sets)
+        self._prepare_update(sets)
         # Without a better one, the given label stays.
         columns = [self._columns[label] for label in self.sets.classes.tolist()]
         at = np.arange(self.n_rows), np.array(columns)[self.sets.labels]
         judged[at] = np.maximum(judged[at], 1e-9)
         confidences = HOST.support(sets).gather(judged)
         left = None if len(labels) == self.n_rows else doubt
-        yield Learned(sets, confidences, left, labels, judged)
+        return Learned(sets, confidences, left, labels, judged)
 
 
 def settle_sets(sets: CandidateSets, labels: Labels) -> CandidateSets:

@@ -320,9 +320,7 @@ class Worker:
 
     def run(self) -> None:
         """Take messages, until one has no name."""
-        self._is_fitting = True  # the first fit continues
         self._update()
-        self._fit(self._session.rest_of_fit)
         while True:
             has_new, message = False, self._next_message()
             while message is not None:
@@ -335,14 +333,14 @@ class Worker:
             else:
                 self._send_progress()
             if not self._is_fitting and self._session.n_untried >= self._session.refit_after:
-                self._fit(self._session.begin_fit())
+                self._fit()
 
     def _next_message(self) -> tuple[Any, ...] | None:
         waits = self._session.n_untried and not self._is_fitting
         try:
             return self.inbox.get(timeout=_QUIET if waits else None)
         except Empty:  # a pause: even few answers are learned
-            self._fit(self._session.begin_fit())
+            self._fit()
             return None
 
     def _handle(self, name: str, args: Any, options: Any) -> bool:
@@ -353,13 +351,12 @@ class Worker:
             return True
         if name == "learned":
             self._session.take(*args)  # computes the results anew
-            self._problem = None
+            self._problem, self._is_fitting = None, False
             return True
         if name == "similar_rows":
             self._send("similar", (*args, self._session.similar_rows(*args)))
         elif name == "failed":
             self._report(*args)
-        elif name == "complete":
             self._is_fitting = False
         return False
 
@@ -373,19 +370,18 @@ class Worker:
         else:
             self._send_view()
 
-    def _fit(self, results: "Iterator[Any]") -> None:
+    def _fit(self) -> None:
         self._is_fitting = True
         self._send_progress()
-        threading.Thread(target=self._compute, args=(results,), daemon=True).start()
+        fit = self._session.begin_fit()
+        threading.Thread(target=self._compute, args=(fit,), daemon=True).start()
 
-    def _compute(self, results: "Iterator[Any]") -> None:
-        """Compute the results of a fit, in a thread."""
+    def _compute(self, fit: "Callable[[], Any]") -> None:
+        """Fit, in a thread."""
         try:
-            for learned in results:
-                self.inbox.put(("learned", (learned,), {}))
+            self.inbox.put(("learned", (fit(),), {}))
         except Exception as error:
             self.inbox.put(("failed", (error,), {}))
-        self.inbox.put(("complete", (), {}))
 
     def _report(self, error: Exception) -> None:
         """Show an error of an estimator; answers are safe."""

@@ -177,9 +177,9 @@ class ReviewService:
             self._parts = name, n_parts + 1, labels
 
     def similar_rows(self, row: int) -> list[int]:
-        """Rows like a row, the nearest first."""
+        """Rows like a row, the nearest first, without those that the page marks as random."""
         self._check_row(row)
-        return self._process.similar_rows(row)
+        return [each for each in self._process.similar_rows(row) if each not in self._random]
 
     def take_over(self, tab: str) -> None:
         """Make a tab the one that is in use."""

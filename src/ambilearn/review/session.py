@@ -1,6 +1,7 @@
 """A review that learns from every answer."""
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from functools import partial
 from itertools import islice
 from numbers import Integral
 from typing import Any, NamedTuple
@@ -104,8 +105,6 @@ class ReviewSession:
     refit_after : int, optional
         Number of answers after which the method is fitted again; by default one for every fifty
         rows, and at least five.
-    thorough : bool, default=True
-        Compute the doubt of an ensemble by fits to halves of the rows.
     random_state : int, default=0
         Seed of the random rows and of the folds.
     steps : iterable of Step, default=()
@@ -137,8 +136,6 @@ class ReviewSession:
     >>> session = ReviewSession(PLCL(n_neighbors=3), X, y, random_share=0)
     >>> session.next_rows(2)
     [3, 1]
-    >>> session.suggestion_[3]
-    'cat'
     >>> session.settle(3, "cat")
     >>> session.next_rows()
     [1]
@@ -155,14 +152,13 @@ class ReviewSession:
         labels: Mapping[int, Any] | None = None,
         random_share: float = 0.1,
         refit_after: int | None = None,
-        thorough: bool = True,
         random_state: int = 0,
         steps: Iterable[Step] = (),
     ) -> None:
         if not 0 <= random_share <= 0.5:
             raise ValueError(f"random_share must be between 0 and 0.5; got {random_share}.")
         if not isinstance(estimator, Learner):
-            estimator = Learner(estimator, X, y, thorough=thorough, random_state=random_state)
+            estimator = Learner(estimator, X, y, random_state=random_state)
         self.learner: Learner = estimator
         self.sets = estimator.shown
         n = self.n_rows = len(self.sets)
@@ -178,8 +174,7 @@ class ReviewSession:
         self._learned: Learned | None = None
         for step in steps:
             self.record(step.after, step.found, random=step.random)
-        self.rest_of_fit = self.begin_fit()
-        self.take(next(self.rest_of_fit))
+        self.learn()
 
     # --- what a person does ---------------------------------------------------------------------
 
@@ -412,16 +407,15 @@ class ReviewSession:
 
     def learn(self) -> None:
         """Fit the method to the answers that are not held back."""
-        for learned in self.begin_fit():
-            self.take(learned)
+        self.take(self.begin_fit()())
 
-    def begin_fit(self) -> Iterator[Learned]:
-        """The results of a fit, for :meth:`take`; each is computed when it is asked for.
+    def begin_fit(self) -> Callable[[], Learned]:
+        """Function that fits, for :meth:`take`; it may run in another thread.
 
-        They may be computed in another thread, while this session records answers.
+        This session may record answers meanwhile.
         """
         self._tried, self._n_tried = self._released(), len(self.steps)
-        return self.learner.learn(self._tried)
+        return partial(self.learner.learn, self._tried)
 
     def take(self, learned: Learned) -> None:
         """Use the result of a fit."""

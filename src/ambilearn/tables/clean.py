@@ -204,7 +204,7 @@ def _find_doubt(
             found = doubt_of_method(
                 rows, support, method, None, random_state, progress, fitted=True
             )
-            return found.settled(settled)
+            return found.in_sets().settled(settled)
         found = find_doubtful(
             rows,
             table.given,
@@ -212,7 +212,7 @@ def _find_doubt(
             random_state=random_state,
             progress=progress,
         )
-    return found.settled(settled)
+    return found.in_sets().settled(settled)
 
 
 def append_results(
