@@ -153,7 +153,7 @@ def test_blocks_of_new_rows_do_not_matter(monkeypatch):
     rows, labels = rng.normal(size=(30, 3)), rng.integers(4, size=30)
     model = NearestMean().fit(rows, labels)
     whole = model.predict(rows), model.predict_proba(rows)
-    monkeypatch.setattr("ambilearn._utils.blocks.LIMIT", 2 * 7 * 4)
+    monkeypatch.setattr("ambilearn._utils.limits.LIMIT", 2 * 7 * 4)
     np.testing.assert_array_equal(model.predict(rows), whole[0])
     np.testing.assert_allclose(model.predict_proba(rows), whole[1])
     assert len(list(model._confidence_blocks(rows, "predict")[1])) == 5

@@ -63,7 +63,7 @@ def test_no_dense_matrix_of_rows_and_labels(model):
 def test_new_rows_are_predicted_without_one_either(monkeypatch):
     X, mask, y = (each[:300] for each in many_labels())
     model = SURE(n_landmarks=300, max_iter=2, tol=0).fit(X, mask)
-    monkeypatch.setattr("ambilearn._utils.blocks.LIMIT", 2**18)
+    monkeypatch.setattr("ambilearn._utils.limits.LIMIT", 2**18)
     peak = peak_memory(lambda: model.predict(X))
     assert peak < 300 * N_LABELS
     assert model.score(X, y) > 0.6

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from ambilearn._utils.label_array import check_comparable_labels
+from ambilearn._utils.labels import check_comparable_labels
 from ambilearn._utils.sklearn_compat import _num_samples
 from ambilearn._utils.types import Array, Matrix
 from ambilearn.backend import Backend, Support, choose_backend

@@ -15,6 +15,7 @@ from sklearn.model_selection import ParameterGrid, ParameterSampler
 from sklearn.utils import get_tags, indexable
 from sklearn.utils.validation import check_is_fitted
 
+from ambilearn._utils.array_checks import check_structure
 from ambilearn._utils.folds import split_rows
 from ambilearn._utils.interrupts import complete_fits_only
 from ambilearn._utils.sklearn_compat import (
@@ -25,7 +26,6 @@ from ambilearn._utils.sklearn_compat import (
     _num_samples,
     _safe_split,
 )
-from ambilearn._utils.structure import check_structure
 from ambilearn._utils.types import Matrix, RandomState
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.base import PartialLabelClassifier, unchanged_on_error

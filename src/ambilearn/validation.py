@@ -11,9 +11,14 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.validation import validate_data
 
-from ambilearn._utils.feature_types import as_numbers, check_feature_types, explain_unreadable
+from ambilearn._utils.array_checks import (
+    as_numbers,
+    canonical_rows,
+    check_feature_types,
+    check_structure,
+    explain_unreadable,
+)
 from ambilearn._utils.sklearn_compat import _check_sample_weight, _num_samples
-from ambilearn._utils.structure import canonical_rows, check_structure
 from ambilearn._utils.types import Array, Matrix
 from ambilearn.backend import HOST, Backend, choose_backend
 from ambilearn.backend.arrays import to_numpy

@@ -10,7 +10,7 @@ from hostile_text import READERS, tables, texts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ambilearn._utils.label_text import normalize_label
+from ambilearn._utils.labels import normalize_label
 from ambilearn.cli.main import main
 
 PLAIN = ["--features", "x", "--method", "plknn", "--set", "n_neighbors=1"]

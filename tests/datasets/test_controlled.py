@@ -335,7 +335,7 @@ def test_ambiguity_degree_of_a_small_example():
 
 
 def test_more_rows_than_fit_into_a_block(monkeypatch):
-    monkeypatch.setattr("ambilearn._utils.blocks.LIMIT", 200 * 100)
+    monkeypatch.setattr("ambilearn._utils.limits.LIMIT", 200 * 100)
     n = 2 * 100 + 17
     y = labels(n, 200)
     sets, statistics = make_candidates(y, p=0.6, r=3, random_state=0)

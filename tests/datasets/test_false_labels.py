@@ -180,7 +180,7 @@ def test_seeds_repeat_and_states_advance():
 def test_more_rows_than_fit_into_a_block(monkeypatch):
     mask, y = random_sets(300, 20, 4)
     whole = add_noise(mask, y, eta=0.5, random_state=0).to_mask()
-    monkeypatch.setattr("ambilearn._utils.blocks.LIMIT", 20 * 7)
+    monkeypatch.setattr("ambilearn._utils.limits.LIMIT", 20 * 7)
     np.testing.assert_array_equal(add_noise(mask, y, eta=0.5, random_state=0).to_mask(), whole)
 
 

@@ -72,7 +72,7 @@ def test_the_graph_is_that_of_scikit_learns_transformer(X):
 @pytest.mark.parametrize("block", [1, 2**10])
 def test_graph_does_not_depend_on_row_blocks(X, block, monkeypatch):
     expected = ApproximateNeighbors(cell_size=50).fit_transform(X)
-    monkeypatch.setattr("ambilearn._utils.blocks.LIMIT", block)
+    monkeypatch.setattr("ambilearn._utils.limits.LIMIT", block)
     graph = ApproximateNeighbors(cell_size=50).fit_transform(X)
     np.testing.assert_array_equal(graph.indptr, expected.indptr)
     assert abs(graph - expected).max() < 1e-5  # of single precision

@@ -42,7 +42,7 @@ def test_diagonal_is_exactly_one_far_from_the_origin(rows):
 def test_kernel_does_not_depend_on_blocks(rows, monkeypatch):
     X, _ = rows
     expected = train_kernel(X, "rbf")
-    monkeypatch.setattr("ambilearn._utils.blocks.LIMIT", 64)
+    monkeypatch.setattr("ambilearn._utils.limits.LIMIT", 64)
     K, sigma = train_kernel(X, "rbf")
     np.testing.assert_allclose(K, expected[0], atol=1e-14)
     assert sigma == pytest.approx(expected[1], rel=1e-14)

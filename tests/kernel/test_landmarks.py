@@ -65,7 +65,7 @@ def test_equal_landmarks_only_lower_the_rank(rows):
 def test_blocks_do_not_matter(rows, monkeypatch):
     features = LandmarkFeatures(rows[:8], "rbf", 1.0)
     whole = features.transform(rows)
-    monkeypatch.setattr("ambilearn._utils.blocks.LIMIT", 30)
+    monkeypatch.setattr("ambilearn._utils.limits.LIMIT", 30)
     np.testing.assert_allclose(features.transform(rows), whole, atol=1e-12)
 
 

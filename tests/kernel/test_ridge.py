@@ -401,7 +401,7 @@ def test_held_out_outputs_come_in_blocks_of_rows_and_take_sparse_features(monkey
     features, sets, values, _ = support_problem(3)
     primal, dual = both(features)
     expected = held_out(dual, values, sets)
-    monkeypatch.setattr("ambilearn._utils.blocks.LIMIT", 70)  # of four labels and five features
+    monkeypatch.setattr("ambilearn._utils.limits.LIMIT", 70)  # of four labels and five features
     assert len(list(primal.held_out(sets, values))) > 3
     np.testing.assert_allclose(held_out(primal, values, sets), expected, atol=1e-9)
     few = sparse.csr_array(features)

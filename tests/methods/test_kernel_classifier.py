@@ -94,7 +94,7 @@ def test_many_blocks_predict_the_same(data, monkeypatch):
     X, y, Z = data
     model = Regression().fit(X, y)
     expected = model.decision_function(Z)
-    monkeypatch.setattr("ambilearn._utils.blocks.LIMIT", 1)
+    monkeypatch.setattr("ambilearn._utils.limits.LIMIT", 1)
     np.testing.assert_allclose(model.decision_function(Z), expected, atol=1e-12)
 
 

@@ -102,7 +102,7 @@ def test_nothing_dense_is_made_of_rows_and_many_labels(method):
 def test_graph_does_not_depend_on_row_blocks(monkeypatch):
     X, Y, _ = ambiguous(n=80)
     expected = IPAL().fit(X[:60], Y[:60])
-    monkeypatch.setattr("ambilearn._utils.blocks.LIMIT", 7 * 11**2)
+    monkeypatch.setattr("ambilearn._utils.limits.LIMIT", 7 * 11**2)
     model = IPAL().fit(X[:60], Y[:60])
     np.testing.assert_allclose(
         model.label_distributions_, expected.label_distributions_, atol=1e-12

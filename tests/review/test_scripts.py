@@ -9,7 +9,7 @@ from importlib.resources import files
 
 import pytest
 
-from ambilearn._utils.label_text import normalize_label
+from ambilearn._utils.labels import normalize_label
 
 # What a browser has and node does not; requests are answered by `reply(path, content)`.
 BROWSER = """

@@ -61,7 +61,7 @@ def test_confidences_are_those_of_the_pipeline(table):
 def test_large_tables_are_labeled_in_parts(table, monkeypatch):
     fitted = fit_table(table, "plknn")
     whole = fitted.choices(table.frame)
-    monkeypatch.setattr("ambilearn._utils.blocks.LIMIT", 21)  # seven rows at a time
+    monkeypatch.setattr("ambilearn._utils.limits.LIMIT", 21)  # seven rows at a time
     parts = fitted.choices(table.frame)
     np.testing.assert_array_equal(parts.labels, whole.labels)
     np.testing.assert_allclose(parts.scores, whole.scores, atol=1e-12)

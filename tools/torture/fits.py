@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.utils.validation import has_fit_parameter
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from ambilearn._utils.threads import release_control
+from ambilearn._utils.limits import release_control
 from ambilearn.candidates import as_candidates
 from ambilearn.registry import METHODS
 from torture.layouts import TOLERANCES

@@ -13,7 +13,7 @@ from zipfile import ZipFile
 import pandas as pd
 from hypothesis import strategies as st
 
-from ambilearn._utils.missing import is_missing
+from ambilearn._utils.labels import is_missing
 from ambilearn.datasets.frames import read_frame
 from ambilearn.tables import read_candidate_table
 from torture.commands import run_command

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import softmax
 
-from ambilearn._utils.label_array import listed_labels
-from ambilearn._utils.structure import check_structure, column_names
+from ambilearn._utils.array_checks import check_structure, column_names
+from ambilearn._utils.labels import listed_labels
 from ambilearn._utils.text import pluralize
 from ambilearn._utils.types import Array, Matrix
 from ambilearn.backend.arrays import to_numpy

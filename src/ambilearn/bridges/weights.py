@@ -9,10 +9,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
-from ambilearn._utils.label_array import label_array
+from ambilearn._utils.array_checks import check_structure
+from ambilearn._utils.labels import label_array
 from ambilearn._utils.optional import requires_extra
 from ambilearn._utils.sklearn_compat import _num_samples
-from ambilearn._utils.structure import check_structure
 from ambilearn._utils.text import pluralize
 from ambilearn._utils.types import Array, Matrix
 from ambilearn.backend import index_rows

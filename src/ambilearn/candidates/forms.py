@@ -14,10 +14,9 @@ from scipy import sparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from ambilearn._utils.joined_labels import warn_of_joined_labels
-from ambilearn._utils.label_array import kind_of_label, label_array, listed_labels
-from ambilearn._utils.missing import is_missing
-from ambilearn._utils.structure import check_structure, column_names
+from ambilearn._utils.array_checks import check_structure, column_names
+from ambilearn._utils.labels import is_missing, kind_of_label, label_array, listed_labels
+from ambilearn._utils.suspicious_labels import warn_of_joined_labels
 from ambilearn._utils.types import Array
 from ambilearn.candidates.label_collections import AllBut as AllBut  # pickles of 0.1.0
 from ambilearn.candidates.label_collections import from_collections, is_label_set

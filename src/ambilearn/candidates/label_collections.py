@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ambilearn._utils.label_array import label_array
-from ambilearn._utils.missing import is_missing
+from ambilearn._utils.labels import is_missing, label_array
 from ambilearn._utils.text import shorten_repr
 from ambilearn._utils.warnings import warn_user
 from ambilearn.candidates.sets import (

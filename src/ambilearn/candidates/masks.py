@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ambilearn._utils.label_array import label_array
-from ambilearn._utils.missing import is_missing
+from ambilearn._utils.labels import is_missing, label_array
 from ambilearn._utils.text import shorten_repr
 from ambilearn._utils.types import Array, Matrix
 from ambilearn.candidates.sets import CandidateSets, check_classes_distinct, is_weight, with_weights

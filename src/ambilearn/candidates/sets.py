@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from ambilearn._utils.feature_types import as_numbers
-from ambilearn._utils.label_array import label_array
-from ambilearn._utils.missing import is_missing
+from ambilearn._utils.array_checks import as_numbers
+from ambilearn._utils.labels import is_missing, label_array
 from ambilearn._utils.text import html_table, pluralize, shorten_repr
 from ambilearn._utils.types import Array
 

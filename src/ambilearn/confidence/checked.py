@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 from scipy.special import expit, logit, ndtri
 
-from ambilearn._utils.structure import check_structure
+from ambilearn._utils.array_checks import check_structure
 
 _SCALES = (0.1, 0.3, 1.0, 3.0)  # how much a score may be off, on the logit scale
 _EDGE = 0.005  # smallest confidence, and smallest distance of a score from 0 and 1

@@ -12,8 +12,8 @@ from sklearn.utils import check_consistent_length, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from ambilearn._utils.array_checks import check_structure
 from ambilearn._utils.sklearn_compat import HasMethods
-from ambilearn._utils.structure import check_structure
 from ambilearn._utils.text import shorten_list
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.confidence.calibration import with_top_confidence

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils import indexable
 
+from ambilearn._utils.array_checks import check_structure
 from ambilearn._utils.sklearn_compat import _num_samples
-from ambilearn._utils.structure import check_structure
 from ambilearn.backend import HOST, HostSupport
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.candidates import as_candidates

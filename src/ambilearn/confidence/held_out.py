@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
 
-from ambilearn._utils.blocks import row_blocks
+from ambilearn._utils.limits import row_blocks
 from ambilearn.backend import HostSupport, index_rows
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.base import PartialLabelClassifier

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from ambilearn._utils.structure import check_structure
+from ambilearn._utils.array_checks import check_structure
 
 _MAX_STRATA, _ROWS_OF_STRATUM = 10, 5  # most strata; fewest drawn rows in each
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv, ndtri, stdtrit
 
-from ambilearn._utils.structure import check_structure
+from ambilearn._utils.array_checks import check_structure
 
 # The shares of the strata are drawn towards the overall share by this many rows where their
 # variance is estimated: five rows of a stratum say little about it.

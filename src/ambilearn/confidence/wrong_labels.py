@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ambilearn._utils.label_array import listed_labels
-from ambilearn._utils.structure import column_names
+from ambilearn._utils.array_checks import column_names
+from ambilearn._utils.labels import listed_labels
 from ambilearn._utils.text import pluralize
 from ambilearn._utils.warnings import warn_user
 from ambilearn.backend.arrays import to_numpy

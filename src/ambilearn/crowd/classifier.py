@@ -18,9 +18,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags, indexable
 from sklearn.utils.validation import check_is_fitted
 
+from ambilearn._utils.array_checks import check_structure
 from ambilearn._utils.rounds import Round, report_round, warn_unless_converged
 from ambilearn._utils.sklearn_compat import HasMethods, Interval, StrOptions, _num_samples
-from ambilearn._utils.structure import check_structure
 from ambilearn.base import unfitted_on_error
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.confidence.temperature import fit_temperature, scale_scores

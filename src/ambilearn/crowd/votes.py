@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from ambilearn._utils.label_array import listed_labels
-from ambilearn._utils.missing import is_missing
+from ambilearn._utils.array_checks import column_names
+from ambilearn._utils.labels import is_missing, listed_labels
 from ambilearn._utils.optional import requires_extra
-from ambilearn._utils.structure import column_names
 from ambilearn._utils.text import pluralize, shorten_list, shorten_repr
 from ambilearn._utils.warnings import warn_user
 from ambilearn.candidates import CandidateSets, as_candidates

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from ambilearn._utils.blocks import row_blocks
-from ambilearn._utils.label_array import label_array
+from ambilearn._utils.labels import label_array
+from ambilearn._utils.limits import row_blocks
 from ambilearn._utils.types import Array, Matrix, RandomState
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.datasets.false_labels import (

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.utils import check_random_state
 
-from ambilearn._utils.blocks import row_blocks
+from ambilearn._utils.limits import row_blocks
 from ambilearn._utils.types import Array, Matrix, RandomState
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.candidates.sets import pair_rows

@@ -6,9 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from ambilearn._utils.label_array import label_array, listed_labels
-from ambilearn._utils.label_text import normalize_label, split_labels
-from ambilearn._utils.missing import is_missing
+from ambilearn._utils.labels import (
+    is_missing,
+    label_array,
+    listed_labels,
+    normalize_label,
+    split_labels,
+)
 from ambilearn._utils.text import shorten_repr
 from ambilearn.candidates.sets import check_classes_distinct
 

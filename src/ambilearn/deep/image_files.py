@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from ambilearn._utils.image_files import check_pixel_range, eight_bits, open_image
-from ambilearn._utils.missing import is_missing
+from ambilearn._utils.labels import is_missing
 from ambilearn._utils.text import pluralize, shorten_list, shorten_repr
 from ambilearn._utils.warnings import warn_user
 

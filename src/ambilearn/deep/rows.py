@@ -10,8 +10,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ambilearn._utils.blocks import row_blocks
-from ambilearn._utils.structure import check_structure
+from ambilearn._utils.array_checks import check_structure
+from ambilearn._utils.limits import row_blocks
 from ambilearn._utils.text import shorten_repr
 from ambilearn.deep.image_files import ImageFiles, is_list_of_files, to_plain_mode
 

@@ -22,10 +22,9 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ambilearn._utils.blocks import IN_CACHE, row_blocks
+from ambilearn._utils.limits import IN_CACHE, row_blocks, threads_for
 from ambilearn._utils.optional import requires_extra
 from ambilearn._utils.sklearn_compat import Interval
-from ambilearn._utils.threads import threads_for
 from ambilearn._utils.types import Matrix
 from ambilearn.backend.ties import order_by_row
 

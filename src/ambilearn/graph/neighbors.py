@@ -17,9 +17,9 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import NearestNeighbors
 
+from ambilearn._utils.array_checks import check_structure
 from ambilearn._utils.optional import install_command
 from ambilearn._utils.sklearn_compat import HasMethods, StrOptions, validate_parameter_constraints
-from ambilearn._utils.structure import check_structure
 from ambilearn._utils.types import Array, Matrix
 from ambilearn._utils.warnings import warn_user
 from ambilearn.backend import HOST, Backend, choose_backend

@@ -26,8 +26,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
+from ambilearn._utils.limits import threads_for
 from ambilearn._utils.sklearn_compat import Interval
-from ambilearn._utils.threads import threads_for
 from ambilearn._utils.types import Array, Matrix, RandomState
 from ambilearn.backend import HOST, Backend
 from ambilearn.backend.arrays import to_numpy

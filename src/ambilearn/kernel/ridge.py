@@ -40,7 +40,7 @@ import numpy as np
 from array_api_compat import array_namespace, device
 from scipy import sparse
 
-from ambilearn._utils.threads import threads_for
+from ambilearn._utils.limits import threads_for
 from ambilearn._utils.types import Array, Matrix
 from ambilearn.backend import Support, choose_backend
 from ambilearn.backend.arrays import column_centers, subtract_from_rows, to_numpy

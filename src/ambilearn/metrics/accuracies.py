@@ -7,9 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from ambilearn._utils.feature_types import as_numbers
-from ambilearn._utils.label_array import check_comparable_labels
-from ambilearn._utils.structure import check_structure
+from ambilearn._utils.array_checks import as_numbers, check_structure
+from ambilearn._utils.labels import check_comparable_labels
 from ambilearn.backend import HOST
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.candidates import as_candidates

@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from ambilearn._utils.feature_types import as_numbers
-from ambilearn._utils.structure import check_structure
+from ambilearn._utils.array_checks import as_numbers, check_structure
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.validation import check_weights
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from ambilearn._utils.label_array import check_comparable_labels
+from ambilearn._utils.labels import check_comparable_labels
 from ambilearn.backend import HOST
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.candidates import CandidateSets, as_candidates

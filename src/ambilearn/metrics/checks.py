@@ -8,10 +8,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.utils.validation import check_array
 
-from ambilearn._utils.feature_types import as_numbers
-from ambilearn._utils.label_array import label_array
-from ambilearn._utils.missing import is_missing
-from ambilearn._utils.structure import check_structure
+from ambilearn._utils.array_checks import as_numbers, check_structure
+from ambilearn._utils.labels import is_missing, label_array
 from ambilearn._utils.text import pluralize
 from ambilearn._utils.types import Matrix
 from ambilearn.backend.arrays import to_numpy

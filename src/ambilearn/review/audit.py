@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ambilearn._utils.label_text import split_labels
+from ambilearn._utils.labels import split_labels
 from ambilearn._utils.text import readable_file_name
 from ambilearn.datasets.label_cells import whole_number_text
 from ambilearn.review.from_table import format_cell

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ambilearn._utils.missing import is_missing
+from ambilearn._utils.labels import is_missing
 from ambilearn._utils.text import readable_file_name
 from ambilearn.backend import HOST
 from ambilearn.confidence.doubt import Doubt

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ambilearn._utils.label_array import check_comparable_labels, label_array
+from ambilearn._utils.labels import check_comparable_labels, label_array
 from ambilearn._utils.text import shorten_repr
 from ambilearn.confidence import ShareRight
 from ambilearn.review.learner import Labels, Learned, Learner

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ambilearn._utils.missing import MISSING_WORDS
+from ambilearn._utils.labels import MISSING_WORDS
 from ambilearn._utils.text import pluralize, shorten_list
 from ambilearn._utils.warnings import warn_user
 from ambilearn.crowd.votes import Votes

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ambilearn._utils.label_text import normalize_label
-from ambilearn._utils.missing import is_missing
+from ambilearn._utils.labels import is_missing, normalize_label
 from ambilearn._utils.text import pluralize, shorten_repr
 from ambilearn._utils.warnings import warn_user
 from ambilearn.confidence.checked import CheckedCalibration

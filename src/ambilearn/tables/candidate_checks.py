@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ambilearn._utils.joined_labels import find_joined_labels
-from ambilearn._utils.missing import MISSING_WORDS
-from ambilearn._utils.similar_labels import find_misspellings
+from ambilearn._utils.labels import MISSING_WORDS
+from ambilearn._utils.suspicious_labels import find_joined_labels, find_misspellings
 from ambilearn._utils.text import shorten_list, shorten_repr
 from ambilearn._utils.warnings import warn_user
 from ambilearn.candidates import CandidateSets
@@ -95,8 +94,8 @@ def warn_of_odd_labels(where: str, places: LabelPlaces, *, sep: str | None, seve
 
     That is, if all parts of a label are labels of their own, or most labels look like several in
     one, or if labels differ by case or by one letter; see
-    :func:`ambilearn._utils.similar_labels.find_misspellings`. ``sep`` is the separator of labels in
-    text cells, and ``several`` whether some cell has several labels.
+    :func:`ambilearn._utils.suspicious_labels.find_misspellings`. ``sep`` is the separator of
+    labels in text cells, and ``several`` whether some cell has several labels.
     """
     _warn_of_joined_labels(where, places, sep, several)
     if found := find_misspellings(places.counts()):

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ambilearn._utils.label_text import normalize_label, normalize_text, split_labels
-from ambilearn._utils.missing import MISSING_WORDS
+from ambilearn._utils.labels import MISSING_WORDS, normalize_label, normalize_text, split_labels
 from ambilearn._utils.text import pluralize, shorten_list
 from ambilearn._utils.warnings import warn_user
 from ambilearn.candidates import ANYTHING, CandidateSets, as_candidates

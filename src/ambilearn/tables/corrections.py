@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ambilearn._utils.files import atomic_write
-from ambilearn._utils.label_text import normalize_label, split_labels
+from ambilearn._utils.labels import normalize_label, split_labels
 from ambilearn._utils.text import shorten_repr
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.datasets.errors import InvalidFileError

@@ -14,7 +14,7 @@ from ambilearn._utils.image_files import (
     find_scheme,
     looks_like_image,
 )
-from ambilearn._utils.missing import is_missing
+from ambilearn._utils.labels import is_missing
 from ambilearn._utils.text import shorten_repr
 from ambilearn.datasets.errors import InvalidFileError
 

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
-from ambilearn._utils.rounds import RoundProgress, listen_to_rounds
+from ambilearn._utils.progress import RoundProgress
+from ambilearn._utils.rounds import listen_to_rounds
 from ambilearn._utils.text import pluralize
 from ambilearn.candidates import CandidateSets
 from ambilearn.candidates.sets import pair_rows

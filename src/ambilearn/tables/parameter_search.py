@@ -4,7 +4,7 @@ from collections.abc import Callable
 from itertools import count
 from typing import Any
 
-from ambilearn._utils.rounds import TimeLeft
+from ambilearn._utils.progress import TimeLeft
 from ambilearn.metrics import covering_rate_scorer
 from ambilearn.selection import CandidateSearchCV, draw_points, include_current
 from ambilearn.tables.read import CandidateTable

@@ -11,8 +11,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ambilearn._utils.label_text import normalize_label, split_labels
-from ambilearn._utils.missing import MISSING_WORDS, is_missing
+from ambilearn._utils.labels import MISSING_WORDS, is_missing, normalize_label, split_labels
 from ambilearn._utils.text import pluralize, shorten_list, shorten_repr
 from ambilearn._utils.warnings import warn_user
 from ambilearn.candidates import CandidateSets

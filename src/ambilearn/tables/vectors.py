@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ambilearn._utils.missing import is_missing
+from ambilearn._utils.labels import is_missing
 from ambilearn._utils.text import pluralize, shorten_repr
 from ambilearn.datasets.errors import InvalidFileError
 

@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 import numpy as np
 
 from ambilearn._utils.files import CsvLines, atomic_write
-from ambilearn._utils.missing import is_missing
+from ambilearn._utils.labels import is_missing
 from ambilearn._utils.optional import requires_extra
 from ambilearn._utils.text import report_lone_surrogates
 from ambilearn.datasets.errors import InvalidFileError

@@ -1,14 +1,14 @@
 import numpy as np
 import pytest
 
-from ambilearn._utils import blocks
+from ambilearn._utils import limits
 from ambilearn.backend import choose_backend
 from ambilearn.kernel.functions import cross_kernel, train_kernel
 
 
 @pytest.fixture(params=[2**27, 50])
 def block(request, monkeypatch):
-    monkeypatch.setattr(blocks, "ON_DEVICE", request.param)
+    monkeypatch.setattr(limits, "ON_DEVICE", request.param)
 
 
 def on_device(function, X, *args):

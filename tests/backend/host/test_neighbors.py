@@ -15,7 +15,7 @@ def X():
 
 @pytest.mark.parametrize("block", [1, 100, 2**16])
 def test_difference_grams(X, block, monkeypatch):
-    monkeypatch.setattr("ambilearn._utils.blocks.LIMIT", block)
+    monkeypatch.setattr("ambilearn._utils.limits.LIMIT", block)
     neighbor_indices = NeighborSearch().fit(X, 6)
     np.testing.assert_allclose(
         neighbors.difference_grams(X, neighbor_indices),
@@ -59,7 +59,7 @@ def test_weights_on_training_rows():
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("block", [1, 2**16])
 def test_products_of_rows_and_neighbors(X, form, block, monkeypatch):
-    monkeypatch.setattr("ambilearn._utils.blocks.LIMIT", block)
+    monkeypatch.setattr("ambilearn._utils.limits.LIMIT", block)
     X, queries = X[:28], X[28:]
     neighbor_indices = np.argsort(cdist(queries, X), axis=1)[:, :4]
     products = neighbors.neighbor_products(form(queries), form(X), neighbor_indices)
@@ -72,7 +72,7 @@ def test_products_of_rows_and_neighbors(X, form, block, monkeypatch):
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("block", [1, 100, 2**16])
 def test_distances(X, form, block, monkeypatch):
-    monkeypatch.setattr("ambilearn._utils.blocks.LIMIT", block)
+    monkeypatch.setattr("ambilearn._utils.limits.LIMIT", block)
     queries = X[::3] + 0.3
     rows, others = np.array([0, 3, 3, 11]), np.array([39, 0, 0, 7])
     distances = neighbors.pair_distances(form(queries), rows, form(X), others)

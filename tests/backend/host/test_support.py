@@ -41,7 +41,7 @@ def test_outputs_of_pairs_do_not_depend_on_how_they_are_computed(monkeypatch, bl
     """By products of single pairs or of whole blocks, in blocks of any length."""
     features, sets, _, rng = problem(4)
     coef, intercept = rng.normal(size=(5, 4)), rng.normal(size=4)
-    monkeypatch.setattr("ambilearn._utils.blocks.LIMIT", block)
+    monkeypatch.setattr("ambilearn._utils.limits.LIMIT", block)
     monkeypatch.setattr(host_support, "_MAX_LABELS_PER_PAIR", few)
     expected = sets.gather(features @ coef + intercept)
     for form in (np.asarray, sparse.csr_array):

@@ -10,7 +10,7 @@ import numpy as np
 from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
-from ambilearn._utils.blocks import device_blocks
+from ambilearn._utils.limits import device_blocks
 from ambilearn._utils.types import Array, Matrix
 from ambilearn.backend.arrays import to_device_of, to_numpy
 from ambilearn.backend.device import distances, neighbors

@@ -6,7 +6,7 @@ its size.
 
 from array_api_compat import array_namespace, device
 
-from ambilearn._utils.blocks import device_blocks
+from ambilearn._utils.limits import device_blocks
 from ambilearn._utils.types import Array, Matrix
 
 

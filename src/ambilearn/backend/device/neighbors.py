@@ -15,7 +15,7 @@ from array_api_compat import (
     is_torch_namespace,
 )
 
-from ambilearn._utils.blocks import device_blocks
+from ambilearn._utils.limits import device_blocks
 from ambilearn._utils.types import Array, Matrix
 from ambilearn.backend.ties import (
     EXTRA_NEIGHBORS,

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from array_api_compat import array_namespace, device
 
-from ambilearn._utils.blocks import device_blocks
+from ambilearn._utils.limits import device_blocks
 from ambilearn._utils.types import Array, Matrix
 from ambilearn.backend.device.graph import (
     DeviceGraph,

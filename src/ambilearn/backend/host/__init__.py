@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
-from ambilearn._utils.blocks import row_blocks
+from ambilearn._utils.limits import row_blocks
 from ambilearn._utils.types import Array, Matrix
 from ambilearn.backend.host import distances, neighbors
 from ambilearn.backend.host.support import HostSupport

@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.metrics.pairwise import euclidean_distances
 
-from ambilearn._utils.blocks import row_blocks
+from ambilearn._utils.limits import row_blocks
 from ambilearn._utils.types import Matrix
 from ambilearn.backend.arrays import column_centers, subtract_from_rows
 

@@ -9,8 +9,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.extmath import row_norms
 
-from ambilearn._utils.blocks import IN_CACHE, row_blocks
-from ambilearn._utils.threads import threads_for
+from ambilearn._utils.limits import IN_CACHE, row_blocks, threads_for
 from ambilearn._utils.types import Array, Matrix
 from ambilearn.backend.arrays import column_centers, subtract_from_rows
 from ambilearn.backend.ties import (

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from ambilearn._utils.blocks import row_blocks
+from ambilearn._utils.limits import row_blocks
 from ambilearn._utils.types import Array, Matrix
 from ambilearn.backend.interface import Support
 from ambilearn.solvers import CandidateSimplex, SupportGraph

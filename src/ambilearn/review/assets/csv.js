@@ -1,6 +1,6 @@
 // CSV as RFC 4180 has it. Text is always quoted, so that nothing in a label needs a special case.
 
-/** A label in the form that labels of tables are read in: _utils/label_text.py. */
+/** A label in the form that labels of tables are read in: _utils/labels.py. */
 function normalizedLabel(text) {
   const visible = text.replace(/[\u200b\u2060\ufeff]/g, "").replaceAll("\u00a0", " ");
   return visible.normalize("NFC").trim();

@@ -1,13 +1,42 @@
-"""Arrays of labels that keep each label unchanged, and whether labels can be compared."""
+"""Labels: arrays that keep each label unchanged, normalized text, and missing values."""
 
+import unicodedata
 from collections.abc import Collection
-from numbers import Integral, Real
+from decimal import Decimal
+from numbers import Integral, Number, Real
 from typing import Any
 
 import numpy as np
 
 from ambilearn._utils.text import shorten_repr
 from ambilearn._utils.types import Array
+
+# Table cells with exactly one of these texts are missing.
+MISSING_WORDS = frozenset(
+    {"NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NULL", "null", "None", "?"}
+)
+
+
+def is_missing(value: object) -> bool:
+    """Whether a value is None, NaN, NaT, pandas.NA or masked. Strings are never missing.
+
+    Other objects, such as lists and arrays, are never missing.
+
+    >>> import numpy as np
+    >>> [is_missing(value) for value in (None, float("nan"), np.datetime64("NaT"))]
+    [True, True, True]
+    >>> [is_missing(value) for value in (0, "", "nan", [None])]
+    [False, False, False, False]
+    """
+    if isinstance(value, str):
+        return False
+    # By name, because pandas is optional and slow to import.
+    if value is None or value is np.ma.masked or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    if isinstance(value, Decimal):  # comparing a signaling NaN raises
+        return value.is_nan()
+    # Only NaN and NaT differ from themselves.
+    return isinstance(value, (Number, np.datetime64, np.timedelta64)) and bool(value != value)
 
 
 def label_array(labels: Collection[object]) -> Array:
@@ -115,3 +144,36 @@ def _kind(label: object) -> str:
     if isinstance(label, (Real, np.bool_)):  # also bool: True is 1
         return "numbers"
     return "text" if isinstance(label, str) else "objects"
+
+
+# Invisible characters: zero-width space, word joiner, byte-order mark. The zero-width joiner and
+# non-joiner are kept because some scripts need them.
+_TRANSLATION = {0x200B: None, 0x2060: None, 0xFEFF: None, 0xA0: " "}
+
+
+def normalize_text(text: str) -> str:
+    r"""Text in NFC form, without invisible characters and with no-break spaces as spaces.
+
+    >>> normalize_text("Zoe\u0308\u200b\u00a0M") == "Zo\u00eb M"
+    True
+    """
+    if text.isascii():
+        return text
+    return unicodedata.normalize("NFC", text.translate(_TRANSLATION))
+
+
+def normalize_label(text: str) -> str:
+    """Label of a table or vote: :func:`normalize_text` without surrounding whitespace."""
+    return normalize_text(text).strip()
+
+
+def split_labels(text: str, sep: str | None) -> list[str]:
+    """Normalized labels in a text, including empty ones; without ``sep`` the text is one label.
+
+    >>> split_labels(" anna |bob|", "|")
+    ['anna', 'bob', '']
+    """
+    # Normalize before splitting: a separator such as " or " may contain no-break spaces.
+    text = normalize_text(text)
+    parts = text.split(normalize_text(sep)) if sep else [text]
+    return [part.strip() for part in parts]

@@ -1,18 +1,27 @@
+"""Labels that look the same become equal; labels that a script distinguishes do not."""
+
 import datetime
+import unicodedata
 from decimal import Decimal
 from fractions import Fraction
 from itertools import product
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ambilearn._utils.label_array import (
+from ambilearn._utils.labels import (
+    MISSING_WORDS,
     check_comparable_labels,
+    is_missing,
     kind_of_label,
     label_array,
     listed_labels,
+    normalize_label,
+    normalize_text,
+    split_labels,
 )
 
 LABELS = st.one_of(
@@ -152,21 +161,118 @@ def test_no_labels_are_comparable_with_any():
     check_comparable_labels(TEXT[0], np.array([], dtype=object), "y", "the classes")
 
 
-def test_labels_that_are_equal_in_python_are_accepted():
-    for one, other in [
-        (1, True),
-        (1, 1.0),
-        (1, np.int8(1)),
-        (2, np.float32(2)),
-        ("a", np.str_("a")),
-    ]:
-        assert one == other
-        check_comparable_labels(array([one]), array([other]), "y", "the classes")
-
-
 def test_the_message_names_both_with_an_example():
     day = datetime.date(2020, 1, 1)
     with pytest.raises(ValueError, match=r"^y_true has objects as labels, such as datetime.date"):
         check_comparable_labels(array([day]), TEXT[0], "y_true", "the predictions")
     with pytest.raises(ValueError, match=r"the predictions are text, such as '1'"):
         check_comparable_labels(NUMBERS[0], TEXT[0], "y_true", "the predictions")
+
+
+ZOE = "Zo\u00eb"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ZOE,
+        "Zoe\u0308",  # NFD
+        "Zo\u200b\u00eb",
+        "\u2060Zo\u00eb",
+        "\ufeffZo\u00eb",
+        "Zoe\u200b\u0308",  # what keeps letter and mark apart is dropped first
+        "\u00a0Zo\u00eb ",
+    ],
+)
+def test_forms_of_one_label(text):
+    assert normalize_label(text) == ZOE
+
+
+def test_a_no_break_space_is_a_space():
+    assert normalize_label("New\u00a0York") == "New York"
+
+
+def test_joiners_are_kept():
+    persian, emoji = "می\u200cخواهم", "👩\u200d🔬"
+    assert normalize_label(persian) == persian
+    assert normalize_label(emoji) == emoji
+
+
+def test_case_and_compatibility_forms_are_kept():
+    assert normalize_label("ﬁ") == "ﬁ"  # NFKC would make two letters of it
+    assert normalize_label("Anna") != normalize_label("anna")
+
+
+@given(st.text())
+def test_normalization_is_idempotent(text):
+    once = normalize_label(text)
+    assert normalize_label(once) == once
+    assert unicodedata.is_normalized("NFC", once)
+
+
+def test_text_is_split_at_the_separator_in_either_form():
+    assert split_labels("a or\u00a0b", " or ") == ["a", "b"]
+    assert split_labels("a\u00a0b", "\u00a0") == ["a", "b"]
+    assert split_labels("a|b", None) == ["a|b"]
+    assert split_labels("", "|") == [""]
+
+
+def test_blanks_around_text_are_kept():
+    assert normalize_text(" e\u0301\u00a0") == " é "
+
+
+MISSING = [
+    None,
+    float("nan"),
+    np.nan,
+    np.float32("nan"),
+    np.float16("nan"),
+    complex("nan"),
+    Decimal("NaN"),
+    Decimal("sNaN"),  # which cannot even be compared
+    np.ma.masked,
+    np.datetime64("NaT"),
+    np.timedelta64("NaT"),
+    pd.NaT,
+    pd.NA,
+]
+PRESENT = [
+    0,
+    0.0,
+    False,
+    np.False_,
+    np.int8(0),
+    float("inf"),
+    Decimal(0),
+    Fraction(1, 3),
+    np.datetime64("2020-01-01"),
+    datetime.datetime(2020, 1, 1),
+    pd.Timestamp("2020-01-01"),
+    "",
+    "nan",
+    np.str_("NaN"),
+    b"",
+    (),
+    [],
+    [None],
+    {},
+    np.array([np.nan, 1.0]),
+    np.array([]),
+    object(),
+]
+
+
+@pytest.mark.parametrize("value", MISSING, ids=repr)
+def test_missing(value):
+    assert is_missing(value) is True
+
+
+@pytest.mark.parametrize("value", PRESENT, ids=lambda value: type(value).__name__)
+def test_not_missing(value):
+    assert is_missing(value) is False
+
+
+def test_missing_words_apply_only_to_tables():
+    assert {"NA", "NaN", "null", "None", "?"} <= MISSING_WORDS
+    assert not any(map(is_missing, MISSING_WORDS))
+    assert "" not in MISSING_WORDS

@@ -1,72 +1,20 @@
-"""Structure of arrays and tables: damaged sparse matrices, masked arrays, names of columns.
+"""Damaged sparse matrices.
 
 SciPy does not check the arrays of a sparse matrix, and accesses memory outside of them if they are
-inconsistent. NumPy functions ignore masks.
+inconsistent.
 """
 
 from collections.abc import Callable
 from itertools import chain
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.sparse import issparse
 
 from ambilearn._utils.text import pluralize
 from ambilearn._utils.types import Array, Matrix
 
 
-def check_structure(values: Matrix, name: str) -> None:
-    """Raise if a sparse matrix is inconsistent or an array has masked entries.
-
-    Every input that can be sparse or masked is checked here before it is used. Anything neither
-    sparse nor masked is valid. ``name`` is the name in error messages, such as ``"X"``.
-
-    >>> from scipy import sparse
-    >>> X = sparse.eye_array(3, format="csr")
-    >>> check_structure(X, "X")
-    >>> X.indices[1] = 7
-    >>> check_structure(X, "X")
-    Traceback (most recent call last):
-    ...
-    ValueError: X is a damaged sparse matrix (csr): it has a column index of 7, outside 0 … 2. ...
-    """
-    if issparse(values):
-        _check_sparse(values, name)
-    elif isinstance(values, np.ma.MaskedArray):
-        _check_not_masked(np.ma.getmaskarray(values), name)
-    elif isinstance(values, (list, tuple)):
-        for i, row in enumerate(values):
-            if isinstance(row, np.ma.MaskedArray) and row is not np.ma.masked:  # a missing value
-                _check_not_masked(np.ma.getmaskarray(row), f"Row {i} of {name}")
-
-
-def canonical_rows(X: Matrix) -> Any:
-    """Sparse matrix as canonical CSR: sorted columns, no duplicate entries; copied only if needed.
-
-    Norms and products of rows are wrong if an entry is stored in two parts. The cached flags of the
-    matrix are ignored because it may have been changed since. Unused space after the last entry is
-    removed.
-    """
-    X = X.tocsr()
-    X = type(X)(X)  # shares the arrays, but not the cached flags
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-    return X
-
-
-def _check_not_masked(mask: NDArray[np.bool_], name: str) -> None:
-    if mask.any():
-        place = [int(i) for i in np.argwhere(mask)[0]]
-        raise ValueError(
-            f"{name} is a masked array with {int(mask.sum())} of {mask.size} entries masked, the "
-            f"first at {place}; the mask would be ignored. Drop such rows or fill them, for "
-            "instance features with X.filled(numpy.nan) and sklearn.impute.SimpleImputer."
-        )
-
-
-def _check_sparse(matrix: Matrix, name: str) -> None:
+def check_sparse(matrix: Matrix, name: str) -> None:
+    """Raise if a sparse matrix is inconsistent, or is not a matrix of real numbers."""
     if matrix.ndim != 2:
         raise ValueError(
             f"{name} is a sparse array with {pluralize(matrix.ndim, 'dimension')} instead of rows "
@@ -171,12 +119,3 @@ _DESCRIBE_DAMAGED: dict[str, Callable[[Matrix], str | None]] = {
     "lil": _describe_damaged_lil,
     "dok": _describe_damaged_dok,
 }
-
-
-def column_names(table: Any) -> list[Any] | None:
-    """Names of the columns of a table of pandas, polars or pyarrow; None if it has no names."""
-    # The columns of a pyarrow table are arrays. The class is checked, because a table of pandas has
-    # its columns as attributes, and one of them may have this name.
-    is_pyarrow = hasattr(type(table), "column_names")
-    names = getattr(table, "column_names" if is_pyarrow else "columns", None)
-    return None if names is None else list(names)

@@ -1,10 +1,21 @@
+"""Features, scores and weights that are no numbers, or whose structure is wrong."""
+
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
+from damaged import FORMATS, KINDS, make_sparse
 from scipy import sparse
 
-from ambilearn._utils.feature_types import as_numbers, check_feature_types, explain_unreadable
+from ambilearn._utils.array_checks import (
+    as_numbers,
+    canonical_rows,
+    check_feature_types,
+    check_structure,
+    column_names,
+    explain_unreadable,
+)
 
 DAYS = np.array([["2024-02-28"], ["NaT"]], dtype="datetime64[D]")
 
@@ -103,3 +114,67 @@ def test_numbers_of_every_type_are_float64():
 @pytest.mark.parametrize("form", [sparse.dok_array, sparse.dok_matrix])
 def test_dok_matrix_is_not_rejected_as_mapping(form):
     check_feature_types(form(np.eye(3)))
+
+
+TABLE = np.array([[1.0, 0, 0, 2], [0, 0, 3, 0], [0, 0, 0, 0]])
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        (np.ma.array([1, 2, 3], mask=[0, 1, 1]), r"2 of 3 entries masked, the first at \[1\]"),
+        (np.ma.array(np.eye(2), mask=[[0, 0], [1, 0]]), r"1 of 4 .* the first at \[1, 0\]"),
+        (np.ma.masked, "1 of 1 entries masked"),
+        ([np.ones(2), np.ma.array([1, 2], mask=[0, 1])], r"^Row 1 of X .* 1 of 2 .* at \[1\]"),
+    ],
+)
+def test_masked_entries_are_rejected(values, said):
+    with pytest.raises(ValueError, match=said + ".* Drop such rows or fill them"):
+        check_structure(values, "X")
+
+
+@pytest.mark.parametrize(
+    "values", [np.ma.array([1, 2]), [np.ma.array([1, 2])], np.eye(2), "text", None, [{1}, {2}], []]
+)
+def test_other_inputs_are_accepted(values):
+    check_structure(values, "X")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("sparse_format", FORMATS)
+def test_canonical_rows_are_csr_of_the_same_kind(sparse_format, kind):
+    matrix = make_sparse(TABLE, sparse_format, kind)
+    rows = canonical_rows(matrix)
+    assert rows.format == "csr"
+    assert isinstance(rows, sparse.sparray) == (kind == "array")
+    np.testing.assert_array_equal(rows.toarray(), TABLE)
+
+
+def test_canonical_rows_share_memory_if_possible():
+    matrix = sparse.csr_array(TABLE)
+    assert np.shares_memory(canonical_rows(matrix).data, matrix.data)
+
+
+def test_canonical_rows_ignore_cached_flags():
+    matrix = sparse.csr_array(TABLE)
+    assert matrix.has_canonical_format
+    matrix.indices[:2] = 3  # 1 + 2 in one place, now
+    rows = canonical_rows(matrix)
+    assert rows.nnz == 2
+    np.testing.assert_array_equal(rows.toarray(), [[0, 0, 0, 3], [0, 0, 3, 0], [0, 0, 0, 0]])
+    assert matrix.indices.tolist() == [3, 3, 2]  # the user's is as it was
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_data_frames_have_names(make):
+    assert column_names(make({"b": [1, 2], "a": [3, 4]})) == ["b", "a"]
+
+
+def test_a_column_of_pandas_may_have_the_name_of_an_attribute():
+    """An attribute of the table is then a column."""
+    assert column_names(pd.DataFrame({"column_names": [1], "a": [2]})) == ["column_names", "a"]
+
+
+@pytest.mark.parametrize("table", [np.eye(2), [[1, 2]], pd.Series([1]), None])
+def test_other_tables_have_none(table):
+    assert column_names(table) is None
