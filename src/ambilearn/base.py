@@ -10,12 +10,12 @@ import numpy as np
 from array_api_compat import array_namespace
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.utils import get_tags
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from ambilearn._utils.labels import check_comparable_labels
 from ambilearn._utils.sklearn_compat import _num_samples
-from ambilearn._utils.types import Array, Matrix
+from ambilearn._utils.types import AnyCandidates, Array, Estimator, Matrix, Params
 from ambilearn.backend import Backend, Support, choose_backend
 from ambilearn.backend.arrays import on_device, to_numpy
 from ambilearn.backend.device_arrays import check_same_namespace, describe_device
@@ -31,7 +31,7 @@ from ambilearn.validation import (
 )
 
 
-def rank_last(scores: Any, labels: Any) -> Any:
+def rank_last(scores: Array, labels: Array) -> Array:
     """Scores (n, l) in which the given labels, a mask of shape (l,), are below all others.
 
     For labels that are never a candidate, which must not be predicted.
@@ -88,7 +88,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     # Whether `_fit` and `_scores` also accept arrays of other libraries than NumPy.
     _computes_on_devices = False
 
-    def fit(self, X: Matrix, y: Any) -> Self:
+    def fit(self, X: Matrix, y: AnyCandidates) -> Self:
         """Learn a classifier from candidate sets.
 
         Parameters
@@ -106,7 +106,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         """
         return self._check_and_fit(X, y, None)
 
-    def _check_and_fit(self, X: Matrix, y: Any, sample_weight: ArrayLike | None) -> Self:
+    def _check_and_fit(self, X: Matrix, y: AnyCandidates, sample_weight: ArrayLike | None) -> Self:
         with unchanged_on_error(self):
             X, sets = self._check_fit_input(X, y, sample_weight)
             rows = TrainingRows(X, self._choose_backend(X))
@@ -114,15 +114,15 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         return self._learn(rows, sets)
 
     def _check_fit_input(
-        self, X: Matrix, y: Any, sample_weight: ArrayLike | None
-    ) -> tuple[Any, CandidateSets]:
+        self, X: Matrix, y: AnyCandidates, sample_weight: ArrayLike | None
+    ) -> tuple[Matrix, CandidateSets]:
         """Checked rows, and their candidate sets with the weights of the rows."""
         self._validate_params()
         sets = as_candidates(to_numpy(y), n_rows=_num_samples(X))
         X = self._own_rows(X)
         return X, self._weigh_rows(X, sets, to_numpy(sample_weight))
 
-    def _own_rows(self, X: Matrix) -> Any:
+    def _own_rows(self, X: Matrix) -> Matrix:
         """Checked training rows that the caller does not change; a kernel matrix is not copied."""
         copy = not get_tags(self).input_tags.pairwise  # no model keeps the kernel matrix
         return self._validate_rows(X, ensure_min_samples=2, copy=copy)
@@ -199,7 +199,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     # Whether no row contributes to its own train_output_, which then has an entry for every label.
     _train_output_is_held_out = False
 
-    def _ridge_method(self) -> Any:
+    def _ridge_method(self) -> Estimator:
         """An unfitted method with leave-one-out outputs in closed form, None if there is none.
 
         Its ``_make_regressor(rows, sets)`` returns them, as a function of the targets.
@@ -211,10 +211,9 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         """Whether fits to the same rows share work; not if a subclass has a fit of its own."""
         return type(self).fit in (PartialLabelClassifier.fit, WeightedRowsClassifier.fit)
 
-    def _settable_params(self) -> dict[str, Any]:
+    def _settable_params(self) -> Params:
         """Parameters that ``set_params`` accepts, those of default members included."""
-        params: dict[str, Any] = self.get_params()
-        return params
+        return self.get_params()
 
     def _passes_frames(self) -> bool:
         """Whether a part may need the columns of a data frame by name."""
@@ -246,7 +245,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     def _scores(self, X: Matrix) -> NDArray[np.float64]:
         """Score of every row and label, shape (n, l); the best label has the largest."""
 
-    def _validate_rows(self, X: Matrix, **options: Any) -> Any:
+    def _validate_rows(self, X: Matrix, **options: Any) -> Matrix:
         """Checked rows; the options are those of :func:`sklearn.utils.validation.validate_data`."""
         if on_device(X):
             self._check_device_support(X)
@@ -263,13 +262,13 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             raise not_supported_on_device(type(self).__name__, X)
 
     @property
-    def _fitted_rows(self) -> Any:
+    def _fitted_rows(self) -> Matrix:
         """An array on the device of the model; None before a fit."""
         names = ("intercept_", "X_fit_", "label_distributions_")
         held = (getattr(self, name, None) for name in names)
         return next((array for array in held if array is not None), None)
 
-    def _validate_new_rows(self, X: Matrix, method: str) -> Any:
+    def _validate_new_rows(self, X: Matrix, method: str) -> Matrix:
         """Checked rows for a fitted model; ``method`` is the method to which X was passed."""
         check_is_fitted(self)
         fitted = self._fitted_rows
@@ -314,8 +313,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         backend, blocks = self._confidence_blocks(X, "predict")
         best = [array_namespace(block).argmax(block, axis=1) for block in blocks]
         columns = array_namespace(best[0]).concat(best)
-        labels: Array = backend.take_classes(self.classes_, columns)
-        return labels
+        return backend.take_classes(self.classes_, columns)
 
     def predict_proba(self, X: Matrix) -> NDArray[np.float64]:
         """Confidence of every label: the scores, converted to rows that sum to one.
@@ -335,8 +333,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             Non-negative rows that sum to one, in the order of ``classes_``.
         """
         blocks = list(self._confidence_blocks(X, "predict_proba")[1])
-        confidences: NDArray[np.float64] = array_namespace(blocks[0]).concat(blocks)
-        return confidences
+        return array_namespace(blocks[0]).concat(blocks)
 
     def _confidence_blocks(
         self, X: Matrix, method: str
@@ -346,15 +343,14 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         blocks = backend.blocks(X, 2 * self.classes_.shape[0])
         return backend, (self._confidences(self._scores(self._block(X, rows))) for rows in blocks)
 
-    def _block(self, X: Matrix, rows: slice) -> Any:
+    def _block(self, X: Matrix, rows: slice) -> Matrix:
         return X[rows, ...]
 
     def _confidences(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Rows of scores as rows of confidences, in the same order; not all scores are votes."""
-        confidences: NDArray[np.float64] = project_rows(scores)
-        return confidences
+        return project_rows(scores)
 
-    def score(self, X: Matrix, y: Any, sample_weight: ArrayLike | None = None) -> float:
+    def score(self, X: Matrix, y: AnyCandidates, sample_weight: ArrayLike | None = None) -> float:
         """Share of rows whose predicted label is right.
 
         Parameters
@@ -383,7 +379,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         weights = None if sample_weight is None else check_weights(sample_weight, hits)
         return float(np.average(hits, weights=weights))
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.array_api_support = self._computes_on_devices
@@ -397,7 +393,7 @@ class WeightedRowsClassifier(PartialLabelClassifier):
     def _takes_row_weights(self) -> bool:
         return True
 
-    def fit(self, X: Matrix, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Matrix, y: AnyCandidates, sample_weight: ArrayLike | None = None) -> Self:
         """Learn a classifier from candidate sets.
 
         Parameters

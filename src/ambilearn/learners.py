@@ -6,7 +6,7 @@ without a method learns from ordinary labels and weights of rows.
 
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from sklearn.utils.validation import has_fit_parameter
 from ambilearn._utils.interrupts import complete_fits_only
 from ambilearn._utils.progress import TimeLeft
 from ambilearn._utils.sklearn_compat import BaseSearchCV
-from ambilearn._utils.types import Array, Matrix
+from ambilearn._utils.types import Array, Estimator, Matrix
 from ambilearn.backend import index_rows
 from ambilearn.backend.arrays import is_device_array
 from ambilearn.base import PartialLabelClassifier
@@ -30,7 +30,7 @@ from ambilearn.candidates import CandidateSets
 HELD_OUT_ROUNDS = 4  # rounds of held-out outputs, each from the confidences of the previous one
 
 
-def method_inside(estimator: Any) -> PartialLabelClassifier | None:
+def method_inside(estimator: Estimator) -> PartialLabelClassifier | None:
     """The method that learns from candidate sets in an estimator; None if there is none.
 
     The estimator is a method, a pipeline, a search or any other classifier, fitted or not.
@@ -44,12 +44,12 @@ def method_inside(estimator: Any) -> PartialLabelClassifier | None:
     return None
 
 
-def is_search(estimator: Any) -> bool:
+def is_search(estimator: Estimator) -> bool:
     """Whether an estimator searches over parameters of another one."""
     return isinstance(estimator, BaseSearchCV)
 
 
-def takes_row_weights(estimator: Any) -> bool:
+def takes_row_weights(estimator: Estimator) -> bool:
     """Whether an estimator can weight rows."""
     learner = method_inside(estimator)
     if learner is None:
@@ -57,7 +57,7 @@ def takes_row_weights(estimator: Any) -> bool:
     return learner._takes_row_weights
 
 
-def weight_argument(estimator: Any) -> str | None:
+def weight_argument(estimator: Estimator) -> str | None:
     """Argument of ``fit`` for weights of rows, of an estimator without a method, or None.
 
     The classifier is alone, at the end of a pipeline, or in a search.
@@ -85,7 +85,7 @@ def align_columns(
     return aligned
 
 
-def without_preprocessing(X: Matrix, estimator: Any) -> tuple[Any, Any]:
+def without_preprocessing(X: Matrix, estimator: Estimator) -> tuple[Matrix, Estimator]:
     """Rows as the last step of a pipeline receives them, and that step.
 
     Steps that use labels stay in the pipeline, since they must not see those of held-out rows.
@@ -98,7 +98,7 @@ def without_preprocessing(X: Matrix, estimator: Any) -> tuple[Any, Any]:
     return clone(estimator[:-1]).fit_transform(X), estimator.steps[-1][1]
 
 
-def find_ridge_method(estimator: Any) -> Any:
+def find_ridge_method(estimator: Estimator) -> Estimator:
     """A new method with leave-one-out outputs in closed form; None if there is none.
 
     It is the method itself, or the first such member of an ensemble.
@@ -110,13 +110,13 @@ def find_ridge_method(estimator: Any) -> Any:
 class Fold(NamedTuple):
     """Rows of a fold, and a model that was fitted to the other rows."""
 
-    model: Any
+    model: Estimator
     rows: NDArray[np.intp]
     X: Matrix
 
 
 def fit_folds(
-    estimator: Any,
+    estimator: Estimator,
     X: Matrix,
     sets: CandidateSets,
     n_folds: int,
@@ -143,7 +143,7 @@ def fit_folds(
         yield Fold(model, rows, _take(X, rows, columns))
 
 
-def without_checkpoint(estimator: Any) -> Any:
+def without_checkpoint(estimator: Estimator) -> Estimator:
     """A clone without the file of its training, which is that of the fit to all rows."""
     model = clone(estimator)
     for part in (model, *model.get_params().values()):
@@ -152,7 +152,7 @@ def without_checkpoint(estimator: Any) -> Any:
     return model
 
 
-def _take(X: Matrix, rows: NDArray[np.intp], columns: NDArray[np.intp] | None) -> Any:
+def _take(X: Matrix, rows: NDArray[np.intp], columns: NDArray[np.intp] | None) -> Matrix:
     if columns is None or sparse.issparse(X) or is_device_array(X):  # an error of the fit
         return index_rows(X, rows)
     return np.asarray(X)[np.ix_(rows, columns)]

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import ambilearn
 from ambilearn import methods
 from ambilearn._utils.optional import install_command
+from ambilearn._utils.types import Params
 
 if TYPE_CHECKING:
     from ambilearn.base import PartialLabelClassifier
@@ -46,7 +47,7 @@ class Method:
     extra: str | None = field(default=None, repr=False)
     needs: tuple[str, ...] = field(default=(), repr=False)
     command: str | None = field(default=None, repr=False)
-    params: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    params: Params = field(default_factory=dict, repr=False)
 
     @property
     def command_name(self) -> str:
@@ -70,8 +71,7 @@ class Method:
 
     def load(self) -> "type[PartialLabelClassifier]":
         """Import its class."""
-        loaded: type[PartialLabelClassifier] = getattr(import_module(self.module), self.name)
-        return loaded
+        return getattr(import_module(self.module), self.name)
 
     def make(self, **params: Any) -> "PartialLabelClassifier":
         """A new estimator with the parameters that differ from its defaults."""

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import ParameterGrid, ParameterSampler
-from sklearn.utils import get_tags, indexable
+from sklearn.utils import Tags, get_tags, indexable
 from sklearn.utils.validation import check_is_fitted
 
 from ambilearn._utils.array_checks import check_structure
@@ -26,7 +26,7 @@ from ambilearn._utils.sklearn_compat import (
     _num_samples,
     _safe_split,
 )
-from ambilearn._utils.types import Matrix, RandomState
+from ambilearn._utils.types import AnyCandidates, Estimator, Matrix, Params, RandomState
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.base import PartialLabelClassifier, unchanged_on_error
 from ambilearn.candidates import CandidateSets, as_candidates
@@ -43,7 +43,7 @@ Grid = Mapping[str, Sequence[Any]]
 
 def draw_points(
     grid: Grid | Sequence[Grid], n_points: int | None = None, random_state: RandomState = 0
-) -> list[dict[str, Any]]:
+) -> list[Params]:
     """Points of a grid: all of them, or some distinct ones drawn at random.
 
     Parameters
@@ -73,7 +73,7 @@ def draw_points(
     return list(ParameterSampler(grid, n_points, random_state=random_state))
 
 
-def include_current(estimator: Any, points: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def include_current(estimator: Estimator, points: list[Params]) -> list[Params]:
     """Insert the estimator's current parameters before the points, if they are not among them."""
     names = list(dict.fromkeys(name for point in points for name in point))
     current = {name: _current_value(estimator, name) for name in names}
@@ -87,7 +87,7 @@ def _are_equal(first: Any, second: Any) -> bool:
         return bool(joblib.hash(first) == joblib.hash(second))
 
 
-def _current_value(estimator: Any, name: str) -> Any:
+def _current_value(estimator: Estimator, name: str) -> Any:
     """Value of a parameter, also of a default member of an ensemble."""
     params = getattr(estimator, "_settable_params", estimator.get_params)()
     if name in params:
@@ -102,8 +102,8 @@ def _current_value(estimator: Any, name: str) -> Any:
 
 
 def fit_points(
-    estimator: Any, points: Sequence[Mapping[str, Any]], X: Matrix, y: Any
-) -> Iterator[Any]:
+    estimator: Estimator, points: Sequence[Params], X: Matrix, y: AnyCandidates
+) -> Iterator[Estimator]:
     """Fit clones of an estimator with the parameters of each point to the same rows.
 
     What depends on the rows alone is computed once: kernel matrix, factorizations, neighbors and
@@ -138,7 +138,7 @@ def fit_points(
         yield _with_params(estimator, point)._fit_rows(rows, sets)
 
 
-def _with_params(estimator: Any, point: Mapping[str, Any]) -> Any:
+def _with_params(estimator: Estimator, point: Params) -> Estimator:
     """Clone of an estimator with the parameters of a point, of which estimators are cloned, too."""
     return clone(estimator).set_params(**clone(point, safe=False))
 
@@ -147,7 +147,7 @@ def _with_params(estimator: Any, point: Mapping[str, Any]) -> Any:
 _OF_KERNEL = ("kernel", "sigma", "n_landmarks", "landmarks", "random_state", "reg", "alpha")
 
 
-def _by_kernel(points: Sequence[Mapping[str, Any]], chosen: Iterable[int]) -> list[int]:
+def _by_kernel(points: Sequence[Params], chosen: Iterable[int]) -> list[int]:
     """Numbers of the chosen points, those with the same kernel and ridge weight together."""
     names = {name for point in points for name in point}
     of_kernel = [name for last in _OF_KERNEL for name in sorted(names) if _last(name) == last]
@@ -254,7 +254,7 @@ class CandidateSearchCV(BaseSearchCV):
 
     def __init__(
         self,
-        estimator: Any,
+        estimator: Estimator,
         param_grid: Grid | Sequence[Grid],
         *,
         n_points: int | None = None,
@@ -278,10 +278,10 @@ class CandidateSearchCV(BaseSearchCV):
     def fit(
         self,
         X: Matrix,
-        y: Any,
+        y: AnyCandidates,
         sample_weight: ArrayLike | None = None,
         *,
-        held_out: Any = None,
+        held_out: AnyCandidates = None,
     ) -> Self:
         """Score all points and fit the best one to all rows.
 
@@ -325,7 +325,7 @@ class CandidateSearchCV(BaseSearchCV):
 
     def _search(
         self,
-        points: list[dict[str, Any]],
+        points: list[Params],
         X: Matrix,
         sets: CandidateSets,
         scored: CandidateSets,
@@ -347,7 +347,7 @@ class CandidateSearchCV(BaseSearchCV):
 
     def _score_folds(
         self,
-        points: list[dict[str, Any]],
+        points: list[Params],
         X: Matrix,
         sets: CandidateSets,
         scored: CandidateSets,
@@ -388,7 +388,7 @@ class CandidateSearchCV(BaseSearchCV):
                 remaining = np.sort(remaining[order[: -(-len(remaining) // 2)]])
         return measured
 
-    def score(self, X: Matrix, y: Any, sample_weight: ArrayLike | None = None) -> float:
+    def score(self, X: Matrix, y: AnyCandidates, sample_weight: ArrayLike | None = None) -> float:
         """Accuracy of the best point for true labels, or covering rate for candidate sets.
 
         Parameters
@@ -416,7 +416,7 @@ class CandidateSearchCV(BaseSearchCV):
     # Weights are passed as part of the candidate sets, so no metadata are routed.
     get_metadata_routing = BaseEstimator.get_metadata_routing
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         inner = get_tags(self.estimator)
         tags.target_tags, tags.input_tags = deepcopy((inner.target_tags, inner.input_tags))
@@ -425,13 +425,13 @@ class CandidateSearchCV(BaseSearchCV):
 
 
 def _results(
-    points: list[dict[str, Any]],
+    points: list[Params],
     scores: NDArray[np.float64],
     fit_times: NDArray[np.float64],
     score_times: NDArray[np.float64],
-) -> dict[str, Any]:
+) -> Params:
     """The results in the format of scikit-learn's searches."""
-    results: dict[str, Any] = {"params": points}
+    results: Params = {"params": points}
     for name, values in (("fit_time", fit_times), ("score_time", score_times)):
         results[f"mean_{name}"] = np.nanmean(values, axis=1)
         results[f"std_{name}"] = np.nanstd(values, axis=1)

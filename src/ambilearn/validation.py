@@ -102,8 +102,7 @@ def check_row_weights(
             f"The largest entry of sample_weight is {weights.max():.0e}, which leaves the range of "
             "floating point in sums and products: divide the weights by their mean."
         )
-    positive: NDArray[np.float64] = np.maximum(weights, 1e-12 * weights.mean())
-    return positive
+    return np.maximum(weights, 1e-12 * weights.mean())
 
 
 def check_weights(sample_weight: Any, X: Matrix) -> NDArray[np.float64]:

@@ -10,3 +10,11 @@ Array: TypeAlias = np.ndarray
 Matrix: TypeAlias = Any
 # A seed of scikit-learn.
 RandomState: TypeAlias = "int | np.random.RandomState | None"
+# Candidate sets, or labels, in any form that `as_candidates` takes.
+AnyCandidates: TypeAlias = Any
+# A label: hashable, and sortable among the others.
+Label: TypeAlias = Any
+# An estimator of scikit-learn or of this library. scikit-learn has no types.
+Estimator: TypeAlias = Any
+# Values of parameters by their names.
+Params: TypeAlias = dict[str, Any]

@@ -17,7 +17,7 @@ from sklearn.utils.validation import column_or_1d
 from ambilearn._utils.array_checks import check_structure, column_names
 from ambilearn._utils.labels import is_missing, kind_of_label, label_array, listed_labels
 from ambilearn._utils.suspicious_labels import warn_of_joined_labels
-from ambilearn._utils.types import Array
+from ambilearn._utils.types import AnyCandidates, Array
 from ambilearn.candidates.label_collections import AllBut as AllBut  # pickles of 0.1.0
 from ambilearn.candidates.label_collections import from_collections, is_label_set
 from ambilearn.candidates.masks import from_dense_mask, from_sparse_mask, is_binary
@@ -31,7 +31,7 @@ _ACCEPTED = (
 
 
 def as_candidates(
-    y: Any, *, classes: Collection[object] | None = None, n_rows: int | None = None
+    y: AnyCandidates, *, classes: Collection[object] | None = None, n_rows: int | None = None
 ) -> CandidateSets:
     """Check candidate sets in any accepted form and convert them to :class:`CandidateSets`.
 
@@ -114,7 +114,7 @@ def as_candidates(
     return sets
 
 
-def _as_dictionaries(y: Any) -> Any:
+def _as_dictionaries(y: AnyCandidates) -> Any:
     """The rows of a column of maps (PyArrow) or structs (polars); any other y unchanged.
 
     NumPy would have lists of pairs and of values, which could also be labels. Every struct has the
@@ -157,7 +157,7 @@ def _from_frame(values: Array, names: list[Any], classes: Array | None) -> Candi
     return from_dense_mask(mask, classes)
 
 
-def _from_sequence(y: Any, classes: Collection[object] | None) -> CandidateSets:
+def _from_sequence(y: AnyCandidates, classes: Collection[object] | None) -> CandidateSets:
     if hasattr(y, "to_list"):  # pandas and polars; older pandas warns of a Categorical's to_list
         y = y.tolist() if hasattr(y, "tolist") else y.to_list()
     elif isinstance(y, memoryview):

@@ -2,12 +2,12 @@
 
 from collections.abc import Collection, Mapping
 from itertools import chain, pairwise
-from typing import Any
 
 import numpy as np
 
 from ambilearn._utils.labels import is_missing, label_array
 from ambilearn._utils.text import shorten_repr
+from ambilearn._utils.types import AnyCandidates, Label
 from ambilearn._utils.warnings import warn_user
 from ambilearn.candidates.sets import (
     CandidateSets,
@@ -45,7 +45,9 @@ ANYTHING = AllBut()
 """A row without label information: every label is a candidate."""
 
 
-def from_collections(rows: list[Any], classes: Collection[object] | None) -> CandidateSets:
+def from_collections(
+    rows: list[AnyCandidates], classes: Collection[object] | None
+) -> CandidateSets:
     """Convert rows that are collections of labels, dictionaries, single labels or AllBut."""
     known = [_label_weights(i, row) for i, row in enumerate(rows)]
     if not rows:
@@ -91,13 +93,15 @@ def from_collections(rows: list[Any], classes: Collection[object] | None) -> Can
     return with_weights(sets, np.array(weights))
 
 
-def _warn_excluded_without_candidate(rows: list[Any], known: list[dict[Any, float]]) -> None:
+def _warn_excluded_without_candidate(
+    rows: list[AnyCandidates], known: list[dict[Label, float]]
+) -> None:
     """Warn if an excluded label is a candidate in no row: it may be misspelled.
 
     If all rows are :class:`AllBut`, every label is of this kind, and there is no warning.
     """
-    excluded: dict[Any, int] = {}  # label: first row that excludes it
-    candidates: set[Any] = set()
+    excluded: dict[Label, int] = {}  # label: first row that excludes it
+    candidates: set[Label] = set()
     for i, (row, labels) in enumerate(zip(rows, known, strict=True)):
         if isinstance(row, AllBut):
             for label in labels:
@@ -113,7 +117,7 @@ def _warn_excluded_without_candidate(rows: list[Any], known: list[dict[Any, floa
         )
 
 
-def _sorted_labels(labels: set[Any]) -> list[Any]:
+def _sorted_labels(labels: set[Label]) -> list[Label]:
     """Sort the labels; raise an error if they have no total order, such as sets."""
     ascending = sorted(labels)
     for one, other in pairwise(ascending):
@@ -122,7 +126,7 @@ def _sorted_labels(labels: set[Any]) -> list[Any]:
     return ascending
 
 
-def _label_weights(i: int, row: Any) -> dict[Any, float]:
+def _label_weights(i: int, row: AnyCandidates) -> dict[Label, float]:
     """Labels that row *i* names, with their weights; the default weight is 1."""
     labels: Collection[object] = [row]
     if isinstance(row, AllBut):
@@ -164,7 +168,7 @@ def _label_weights(i: int, row: Any) -> dict[Any, float]:
     return {label: float(weight) for label, weight in row.items()}
 
 
-def _flat(row: Collection[object]) -> list[Any]:
+def _flat(row: Collection[object]) -> list[Label]:
     if isinstance(row, memoryview):
         row = np.asarray(row)
     return row.tolist() if isinstance(row, np.ndarray) else list(row)

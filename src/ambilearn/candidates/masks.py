@@ -11,7 +11,7 @@ from scipy import sparse
 
 from ambilearn._utils.labels import is_missing, label_array
 from ambilearn._utils.text import shorten_repr
-from ambilearn._utils.types import Array, Matrix
+from ambilearn._utils.types import AnyCandidates, Array, Matrix
 from ambilearn.candidates.sets import CandidateSets, check_classes_distinct, is_weight, with_weights
 
 
@@ -60,7 +60,7 @@ def _reject_weight(i: int, value: object) -> None:
     )
 
 
-def is_unnamed_mask(y: Any) -> bool:
+def is_unnamed_mask(y: AnyCandidates) -> bool:
     """Whether y is a mask, or a table of weights, whose columns have no names."""
     if isinstance(y, CandidateSets) or hasattr(y, "columns"):
         return False

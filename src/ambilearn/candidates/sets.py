@@ -15,7 +15,7 @@ from scipy import sparse
 from ambilearn._utils.array_checks import as_numbers
 from ambilearn._utils.labels import is_missing, label_array
 from ambilearn._utils.text import html_table, pluralize, shorten_repr
-from ambilearn._utils.types import Array
+from ambilearn._utils.types import Array, Label
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +131,7 @@ class CandidateSets:
             )
         return self._take(index if index.size else index.astype(np.intp))
 
-    def __iter__(self) -> Iterator[set[Any] | dict[Any, float]]:
+    def __iter__(self) -> Iterator[set[Label] | dict[Label, float]]:
         if self.weights is None:
             return iter(self.to_sets())
         flat, weights = self.classes[self.labels].tolist(), self.weights.tolist()
@@ -212,7 +212,7 @@ class CandidateSets:
         ones = np.ones(len(self.labels), dtype=bool)
         return self._to_csr(ones if self.weights is None else self.weights)
 
-    def to_sets(self) -> list[set[Any]]:
+    def to_sets(self) -> list[set[Label]]:
         """Python sets of labels, without weights; ``list(sets)`` keeps the weights."""
         flat = self.classes[self.labels].tolist()
         return [set(flat[a:b]) for a, b in zip(self.indptr[:-1], self.indptr[1:], strict=True)]

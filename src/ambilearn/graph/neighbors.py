@@ -8,6 +8,7 @@ misses some neighbors. Transformers that return the sparse graph of distances to
 
 from collections.abc import Callable
 from importlib.util import find_spec
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,12 @@ from sklearn.neighbors import NearestNeighbors
 
 from ambilearn._utils.array_checks import check_structure
 from ambilearn._utils.optional import install_command
-from ambilearn._utils.sklearn_compat import HasMethods, StrOptions, validate_parameter_constraints
+from ambilearn._utils.sklearn_compat import (
+    HasMethods,
+    Interval,
+    StrOptions,
+    validate_parameter_constraints,
+)
 from ambilearn._utils.types import Array, Matrix
 from ambilearn._utils.warnings import warn_user
 from ambilearn.backend import HOST, Backend, choose_backend
@@ -46,11 +52,14 @@ class _Transformer(HasMethods):
 
 NEIGHBOR_COUNTS = (5, 10, 20, 30)  # values of n_neighbors in tuning grids
 
-# Valid values of the parameter ``neighbors``.
-NEIGHBORS_CONSTRAINT: list[Any] = [
-    StrOptions({"auto", "exact", "approximate"}),
-    _Transformer(["fit_transform", "transform"]),
-]
+# Valid values of the parameters that methods with neighbors have.
+NEIGHBOR_CONSTRAINTS: dict[str, list[Any]] = {
+    "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+    "neighbors": [
+        StrOptions({"auto", "exact", "approximate"}),
+        _Transformer(["fit_transform", "transform"]),
+    ],
+}
 
 _MAX_PAIRS = 2**28  # limit of row comparisons to resolve ties in the result of a transformer
 _MAX_EXACT_ROWS = 50_000  # "auto" searches exactly up to this number of rows
@@ -139,7 +148,7 @@ class NeighborSearch:
 
     def __init__(self, neighbors: str | BaseEstimator = "auto") -> None:
         validate_parameter_constraints(
-            {"neighbors": NEIGHBORS_CONSTRAINT}, {"neighbors": neighbors}, type(self).__name__
+            NEIGHBOR_CONSTRAINTS, {"neighbors": neighbors}, type(self).__name__
         )
         self._neighbors = neighbors
 

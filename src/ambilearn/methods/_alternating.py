@@ -1,14 +1,12 @@
 """The alternation of LALO, SURE and PL-AGGD: fit a regressor, then update the confidences."""
 
 from collections.abc import Callable
-from numbers import Real
 
 import numpy as np
 from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
-from ambilearn._utils.rounds import LOOP_CONSTRAINTS, OuterLoop
-from ambilearn._utils.sklearn_compat import Interval
+from ambilearn._utils.rounds import OuterLoop
 from ambilearn.backend import Support
 from ambilearn.methods._kernel_classifier import KernelPartialLabelClassifier
 from ambilearn.rows import KernelSpace
@@ -28,12 +26,6 @@ class AlternatingClassifier(KernelPartialLabelClassifier):
     """
 
     _computes_on_devices = True
-    _parameter_constraints = {
-        **KernelPartialLabelClassifier._parameter_constraints,
-        "rho": [Interval(Real, 0, None, closed="left")],
-        "reg": [Interval(Real, 0, None, closed="neither")],
-        **LOOP_CONSTRAINTS,
-    }
 
     def _alternate(
         self,

@@ -9,11 +9,11 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone, is_classifier
-from sklearn.utils import Bunch, check_random_state, get_tags
+from sklearn.utils import Bunch, Tags, check_random_state, get_tags
 from sklearn.utils.validation import validate_data
 
 from ambilearn._utils.sklearn_compat import _BaseComposition, _safe_indexing
-from ambilearn._utils.types import Matrix, RandomState
+from ambilearn._utils.types import AnyCandidates, Estimator, Matrix, Params, RandomState
 from ambilearn.base import PartialLabelClassifier, not_supported_on_device
 from ambilearn.candidates import CandidateSets
 from ambilearn.kernel.landmarks import LANDMARKS_CONSTRAINT
@@ -29,7 +29,7 @@ class EnsembleClassifier(_BaseComposition, PartialLabelClassifier):
     ``member_names_`` in its fit.
     """
 
-    estimators: list[tuple[str, Any]] | None
+    estimators: list[tuple[str, Estimator]] | None
     n_landmarks: int | None
     random_state: RandomState
 
@@ -46,12 +46,12 @@ class EnsembleClassifier(_BaseComposition, PartialLabelClassifier):
 
     @staticmethod
     @abstractmethod
-    def _default_estimators() -> list[tuple[str, Any]]:
+    def _default_estimators() -> list[tuple[str, Estimator]]:
         """New members, for ``estimators=None``."""
 
     # --- parameters, those of the members among them --------------------------------------------
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
+    def get_params(self, deep: bool = True) -> Params:
         """Parameters, and with ``deep`` those of the given members as ``member__parameter``.
 
         Parameters
@@ -63,8 +63,7 @@ class EnsembleClassifier(_BaseComposition, PartialLabelClassifier):
         -------
         params : dict
         """
-        params: dict[str, Any] = self._get_params("estimators", deep=deep)
-        return params
+        return self._get_params("estimators", deep=deep)
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters, members (``"drop"`` omits one), and parameters of members.
@@ -86,7 +85,7 @@ class EnsembleClassifier(_BaseComposition, PartialLabelClassifier):
         self._set_params("estimators", **params)
         return self
 
-    def _settable_params(self) -> dict[str, Any]:
+    def _settable_params(self) -> Params:
         if self.estimators is not None:
             return self.get_params()
         default = clone(self).set_params(estimators=self._default_estimators())
@@ -94,7 +93,7 @@ class EnsembleClassifier(_BaseComposition, PartialLabelClassifier):
 
     # --- members --------------------------------------------------------------------------------
 
-    def _named_members(self) -> list[tuple[str, Any]]:
+    def _named_members(self) -> list[tuple[str, Estimator]]:
         """The members that are not dropped, with their names, sorted by name.
 
         The result then does not depend on the given order, not even in the last bit of a sum.
@@ -102,7 +101,7 @@ class EnsembleClassifier(_BaseComposition, PartialLabelClassifier):
         given = self._default_estimators() if self.estimators is None else self.estimators
         return sorted((each for each in given if not _is_dropped(each[1])), key=itemgetter(0))
 
-    def _checked_members(self) -> list[tuple[str, Any]]:
+    def _checked_members(self) -> list[tuple[str, Estimator]]:
         """The members; raises an error if one of them cannot be a member."""
         for i, item in enumerate(self.estimators or []):
             if not (isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str)):
@@ -121,11 +120,11 @@ class EnsembleClassifier(_BaseComposition, PartialLabelClassifier):
             )
         return members
 
-    def _learners(self) -> list[tuple[str, Any]]:
+    def _learners(self) -> list[tuple[str, Estimator]]:
         """All estimators that are fitted."""
         return self._named_members()
 
-    def _innermost_learners(self) -> Iterator[tuple[str, Any]]:
+    def _innermost_learners(self) -> Iterator[tuple[str, Estimator]]:
         """All fitted estimators that are not ensembles, with the names of their parameters."""
         for name, learner in self._learners():
             if isinstance(learner, EnsembleClassifier):
@@ -168,7 +167,7 @@ class EnsembleClassifier(_BaseComposition, PartialLabelClassifier):
             for _, member in self._named_members() or self._learners()
         )
 
-    def _validate_rows(self, X: Matrix, **options: Any) -> Any:
+    def _validate_rows(self, X: Matrix, **options: Any) -> Matrix:
         if not hasattr(X, "columns"):
             return super()._validate_rows(X, **options)
         self._checked_members()
@@ -177,7 +176,7 @@ class EnsembleClassifier(_BaseComposition, PartialLabelClassifier):
         # The members validate the columns that they use.
         return validate_data(self, X, reset=options.get("reset", True), skip_check_array=True)
 
-    def _block(self, X: Matrix, rows: slice) -> Any:
+    def _block(self, X: Matrix, rows: slice) -> Matrix:
         return _safe_indexing(X, rows) if hasattr(X, "columns") else X[rows, ...]
 
     # --- on a device ----------------------------------------------------------------------------
@@ -187,12 +186,12 @@ class EnsembleClassifier(_BaseComposition, PartialLabelClassifier):
         for name, learner in self._host_only_learners():
             raise not_supported_on_device(f"{name!r} ({type(learner).__name__})", X)
 
-    def _host_only_learners(self) -> Iterator[tuple[str, Any]]:
+    def _host_only_learners(self) -> Iterator[tuple[str, Estimator]]:
         """The learners that do not support device arrays."""
         inside = self._innermost_learners()
         return ((name, learner) for name, learner in inside if not computes_on_devices(learner))
 
-    def _prepare(self, member: Any, seed: int | None) -> Any:
+    def _prepare(self, member: Estimator, seed: int | None) -> Estimator:
         """A clone with the landmarks and the seed of the ensemble, unless it has its own."""
         member = clone(member)
         given = {"n_landmarks": self.n_landmarks, "random_state": seed}
@@ -211,7 +210,7 @@ class EnsembleClassifier(_BaseComposition, PartialLabelClassifier):
             return int(self.random_state)
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
-    def _ridge_method(self) -> Any:
+    def _ridge_method(self) -> Estimator:
         ensemble = clone(self)
         ensemble._validate_params()
         seed = ensemble._seed()
@@ -225,7 +224,7 @@ class EnsembleClassifier(_BaseComposition, PartialLabelClassifier):
 
     # --- fit ------------------------------------------------------------------------------------
 
-    def fit(self, X: Matrix, y: Any, **fit_params: Any) -> Self:
+    def fit(self, X: Matrix, y: AnyCandidates, **fit_params: Any) -> Self:
         """Learn from candidate sets.
 
         Parameters
@@ -250,7 +249,7 @@ class EnsembleClassifier(_BaseComposition, PartialLabelClassifier):
                 )
         return self._check_and_fit(X, y, fit_params.get("sample_weight"))
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         with suppress(AttributeError, TypeError, ValueError):  # fit reports invalid members
             members = [get_tags(member).input_tags for _, member in self._named_members()]
@@ -260,7 +259,7 @@ class EnsembleClassifier(_BaseComposition, PartialLabelClassifier):
         return tags
 
 
-def check_member(name: str, member: Any) -> None:
+def check_member(name: str, member: Estimator) -> None:
     """Raise an error for a member that is not a classifier, or has no confidences."""
     if isinstance(member, type) or not hasattr(member, "fit") or not is_classifier(member):
         raise ValueError(
@@ -278,5 +277,5 @@ def check_member(name: str, member: Any) -> None:
         )
 
 
-def _is_dropped(member: Any) -> bool:
+def _is_dropped(member: Estimator) -> bool:
     return isinstance(member, str) and member == "drop"

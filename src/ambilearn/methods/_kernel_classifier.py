@@ -1,22 +1,24 @@
 """The kernel (or linear) least-squares classifier inside PL-CL, PL-AGGD, LALO, SURE and PLCP."""
 
 from numbers import Real
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from array_api_compat import array_namespace
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.utils import Tags
 
+from ambilearn._utils.rounds import LOOP_CONSTRAINTS
 from ambilearn._utils.sklearn_compat import Interval, StrOptions
-from ambilearn._utils.types import Matrix
+from ambilearn._utils.types import Estimator, Matrix
 from ambilearn.backend import Support
 from ambilearn.backend.arrays import column_centers, is_out_of_memory
 from ambilearn.backend.device_arrays import describe_device
 from ambilearn.base import WeightedRowsClassifier
 from ambilearn.candidates import CandidateSets
-from ambilearn.graph.adaptive import AdaptiveGraph
+from ambilearn.graph.neighbors import NEIGHBOR_CONSTRAINTS
 from ambilearn.kernel.functions import KernelFunction, check_symmetric, cross_kernel
 from ambilearn.kernel.landmarks import LANDMARKS_CONSTRAINT
 from ambilearn.kernel.ridge import LeaveOneOut, RidgeFit, check_dense_labels
@@ -41,7 +43,14 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
     n_landmarks: int | None = None
     _n_factors = 1
 
+    # Of all parameters that several of these methods have.
     _parameter_constraints = {
+        "gamma": [Interval(Real, 0, None, closed="left")],
+        "mu": [Interval(Real, 0, None, closed="left")],
+        "rho": [Interval(Real, 0, None, closed="left")],
+        "reg": [Interval(Real, 0, None, closed="neither")],
+        **NEIGHBOR_CONSTRAINTS,
+        **LOOP_CONSTRAINTS,
         "kernel": [StrOptions({"rbf", "linear", "precomputed"}), callable],
         # The square of sigma and its inverse must be in the range of floating point.
         "sigma": [StrOptions({"mean"}), Interval(Real, 1e-150, 1e150, closed="both")],
@@ -50,7 +59,7 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
         "random_state": ["random_state"],
     }
 
-    def _ridge_method(self) -> Any:
+    def _ridge_method(self) -> Estimator:
         return clone(self)
 
     def _check_device_support(self, X: Matrix) -> None:
@@ -129,39 +138,27 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
             self.dual_coef_ = fit.coef
             self.X_fit_ = None if self._pairwise else space.X
 
-    def _initial_graph(
-        self, rows: TrainingRows, candidates: Support
-    ) -> tuple[AdaptiveGraph, NDArray[np.float64]]:
-        """Initial graph of PL-CL and PL-AGGD, and the smoothest confidences on it."""
-        how: Any = self.n_neighbors, self.neighbors
-        return rows.adaptive_graph(candidates, *how, of_kernel=self._pairwise)
-
     def _scores(self, X: Matrix) -> NDArray[np.float64]:
-        scores: NDArray[np.float64]
         if hasattr(self, "coef_"):
-            scores = X @ self.coef_.T + self.intercept_
-        elif self._pairwise:
-            scores = X @ self.dual_coef_ + self.intercept_
-        else:
-            backend, parts = self._choose_backend(X), []
-            for rows in backend.blocks(X, self.dual_coef_.shape[0]):
-                K = cross_kernel(
-                    X[rows, ...], self.X_fit_, self.kernel, self.sigma_, backend=backend
-                )
-                parts.append(K @ self.dual_coef_ + self.intercept_)
-            scores = array_namespace(self.intercept_).concat(parts)
-        return scores
+            return X @ self.coef_.T + self.intercept_
+        if self._pairwise:
+            return X @ self.dual_coef_ + self.intercept_
+        backend, parts = self._choose_backend(X), []
+        for rows in backend.blocks(X, self.dual_coef_.shape[0]):
+            K = cross_kernel(X[rows, ...], self.X_fit_, self.kernel, self.sigma_, backend=backend)
+            parts.append(K @ self.dual_coef_ + self.intercept_)
+        return array_namespace(self.intercept_).concat(parts)
 
     @property
     def _pairwise(self) -> bool:
         return self.kernel == "precomputed"
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self._pairwise
         tags.input_tags.sparse = not self._pairwise
         return tags
 
 
-def _copy(X: Matrix) -> Any:
+def _copy(X: Matrix) -> Matrix:
     return X.copy() if sparse.issparse(X) else array_namespace(X).asarray(X, copy=True)

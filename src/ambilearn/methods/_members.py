@@ -19,7 +19,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
-from ambilearn._utils.types import Array, Matrix
+from ambilearn._utils.types import Array, Estimator, Matrix
 from ambilearn._utils.warnings import warn_user
 from ambilearn.backend import HOST, HostSupport, Support, index_rows
 from ambilearn.base import PartialLabelClassifier
@@ -28,11 +28,11 @@ from ambilearn.methods._votes import normalize_candidate_votes
 from ambilearn.rows import TrainingRows
 from ambilearn.shared_results import NOT_REPRODUCIBLE
 
-Members = Sequence[tuple[str, Any]]
+Members = Sequence[tuple[str, Estimator]]
 _UNKNOWN = object()
 
 
-def computes_on_devices(estimator: Any) -> bool:
+def computes_on_devices(estimator: Estimator) -> bool:
     """Whether a member supports arrays of other libraries than NumPy."""
     if isinstance(estimator, Pipeline):
         *before, (_, last) = estimator.steps
@@ -42,7 +42,7 @@ def computes_on_devices(estimator: Any) -> bool:
     return ours and bool(get_tags(estimator).array_api_support)
 
 
-def is_reproducible(estimator: Any) -> bool:
+def is_reproducible(estimator: Estimator) -> bool:
     """Whether two fits of clones give the same result: nothing is random, or a seed is set."""
     params = estimator.get_params()
     for name, value in params.items():
@@ -75,7 +75,7 @@ def fit_members(
     confidences: NDArray[np.float64] | None = None,
     n_jobs: int | None = None,
     verbose: int = 0,
-) -> list[Any]:
+) -> list[Estimator]:
     """Fit clones of the members to the same rows.
 
     Kernel, graph and factorizations are computed once for all members that need them; if the rows
@@ -110,7 +110,7 @@ def fit_members(
     return [by_name[name] for name, _ in members]
 
 
-def own_estimator(fitted: Any) -> Any:
+def own_estimator(fitted: Estimator) -> Estimator:
     """A fitted estimator that shares arrays with another one, but no estimators inside."""
     own = copy(fitted)
     if hasattr(own, "estimators_"):
@@ -120,7 +120,7 @@ def own_estimator(fitted: Any) -> Any:
     return own
 
 
-def _fit_sharing(members: Members, run: "_Run") -> list[Any]:
+def _fit_sharing(members: Members, run: "_Run") -> list[Estimator]:
     """Fit members one after the other to shared rows.
 
     The one with the most factorizations is fitted last and may overwrite the kernel matrix.
@@ -151,7 +151,7 @@ class _Run:
             if each is not None:
                 each.release()
 
-    def fit(self, name: str, member: Any, rows: TrainingRows) -> Any:
+    def fit(self, name: str, member: Estimator, rows: TrainingRows) -> Estimator:
         """Fit a clone of a member to candidate sets."""
         with self._reporting(name):  # the weights of the rows are part of the candidate sets
             member = clone(member)
@@ -170,7 +170,9 @@ class _Run:
             self._numbers = rows
         return rows
 
-    def fit_to_confidences(self, name: str, member: Any, confidences: NDArray[np.float64]) -> Any:
+    def fit_to_confidences(
+        self, name: str, member: Estimator, confidences: NDArray[np.float64]
+    ) -> Estimator:
         """Fit a clone of a foreign member.
 
         Every row is repeated for each of its candidates, with the confidence as weight. Without
@@ -218,7 +220,7 @@ def errors_name(name: str) -> Iterator[None]:
 # --- outputs of a fitted member, one column for each of the given labels ------------------------
 
 
-def member_scores(fitted: Any, X: Matrix, classes: Array) -> NDArray[np.float64]:
+def member_scores(fitted: Estimator, X: Matrix, classes: Array) -> NDArray[np.float64]:
     """Scores of a fitted member for new rows; the confidences of a foreign one."""
     if isinstance(fitted, PartialLabelClassifier):
         return fitted._checked_scores(X)
@@ -230,13 +232,13 @@ def member_scores(fitted: Any, X: Matrix, classes: Array) -> NDArray[np.float64]
     return member_scores(fitted.best_estimator_, X, classes)
 
 
-def as_confidences(fitted: Any, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+def as_confidences(fitted: Estimator, scores: NDArray[np.float64]) -> NDArray[np.float64]:
     """Scores of a member as its confidences, rows of shape (n, l) that sum to one."""
     learner = method_inside(fitted)
     return scores if learner is None else learner._confidences(scores)
 
 
-def member_train_scores(fitted: Any, X: Matrix, classes: Array) -> NDArray[np.float64]:
+def member_train_scores(fitted: Estimator, X: Matrix, classes: Array) -> NDArray[np.float64]:
     """Scores of a fitted member for its training rows.
 
     ``train_output_``, if it exists and has an entry for every label; otherwise as for new rows.
@@ -246,12 +248,11 @@ def member_train_scores(fitted: Any, X: Matrix, classes: Array) -> NDArray[np.fl
     is_sparse = sparse.issparse(outputs)
     if learner is None or outputs is None or (is_sparse and not learner._train_output_is_held_out):
         return member_scores(fitted, X, classes)
-    found: NDArray[np.float64] = outputs.toarray() if is_sparse else outputs
-    return found
+    return outputs.toarray() if is_sparse else outputs
 
 
 def mean_confidences(
-    fitted: Iterable[Any],
+    fitted: Iterable[Estimator],
     X: Matrix,
     candidates: Support,
     weights: NDArray[np.float64] | None = None,
@@ -270,12 +271,12 @@ def mean_confidences(
     return weighted_sum(weights, found) / total
 
 
-def weighted_sum(weights: Any, arrays: Iterable[Any]) -> Any:
+def weighted_sum(weights: Array, arrays: Iterable[Array]) -> Array:
     """The weighted sum of arrays, on their device."""
     return sum(weights[m] * each for m, each in enumerate(arrays))
 
 
-def candidate_confidences(fitted: Any, X: Matrix, candidates: Support) -> Any:
+def candidate_confidences(fitted: Estimator, X: Matrix, candidates: Support) -> Array:
     """A member's confidences in the candidates of its training rows, a support vector."""
     learner = method_inside(fitted)
     if learner is not None:

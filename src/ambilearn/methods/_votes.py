@@ -23,8 +23,7 @@ def normalize_candidate_votes(
     xp = array_namespace(votes)
     total = xp.take(candidates.row_sums(votes), candidates.rows)
     shares = votes / xp.where(total > 0, total, 1.0)
-    known: NDArray[np.float64] = xp.where(total > 0, shares, candidates.prior())
-    return known
+    return xp.where(total > 0, shares, candidates.prior())
 
 
 def restore_class_mass(
@@ -42,5 +41,4 @@ def restore_class_mass(
     xp = array_namespace(f)
     mass, wanted = candidates.label_sums(f), candidates.label_sums(prior)
     factors = (wanted / xp.where(mass > 0, mass, 1.0)) ** share
-    scaled: NDArray[np.float64] = f * xp.take(factors, candidates.labels)
-    return scaled
+    return f * xp.take(factors, candidates.labels)

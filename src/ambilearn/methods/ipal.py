@@ -1,7 +1,6 @@
 """IPAL: label propagation on a neighbor graph, then minimum-error reconstruction."""
 
-from numbers import Integral, Real
-from typing import Any
+from numbers import Real
 
 import numpy as np
 from array_api_compat import array_namespace
@@ -10,12 +9,12 @@ from sklearn.base import BaseEstimator
 
 from ambilearn._utils.rounds import LOOP_CONSTRAINTS, OuterLoop
 from ambilearn._utils.sklearn_compat import Interval
-from ambilearn._utils.types import Matrix
+from ambilearn._utils.types import Array, Matrix
 from ambilearn.backend import Backend, Support
 from ambilearn.base import PartialLabelClassifier
 from ambilearn.graph.neighbors import (
+    NEIGHBOR_CONSTRAINTS,
     NEIGHBOR_COUNTS,
-    NEIGHBORS_CONSTRAINT,
     match_sparsity,
     warn_inexact,
 )
@@ -114,12 +113,11 @@ class IPAL(PartialLabelClassifier):
 
     _parameter_constraints = {
         "alpha": [Interval(Real, 0, 1, closed="left")],
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "neighbors": NEIGHBORS_CONSTRAINT,
+        **NEIGHBOR_CONSTRAINTS,
         **LOOP_CONSTRAINTS,
     }
     _computes_on_devices = True
-    _never_candidate: Any = False  # not known in a model file of version 0.1
+    _never_candidate: Array | bool = False  # not known in a model file of version 0.1
     _tuning_grid = {"alpha": (0.5, 0.8, 0.95, 0.99), "n_neighbors": NEIGHBOR_COUNTS}
 
     def __init__(
@@ -185,10 +183,9 @@ class IPAL(PartialLabelClassifier):
         scores = xp.concat(parts)
         # If no neighbor explains a row, all residuals are equal.
         lowest = xp.min(scores, axis=1, keepdims=True)
-        ranked: NDArray[np.float64] = xp.where(self._never_candidate, lowest - _TIE, scores)
-        return ranked
+        return xp.where(self._never_candidate, lowest - _TIE, scores)
 
-    def _block_scores(self, X: Matrix, neighbor_indices: NDArray[np.intp]) -> Any:
+    def _block_scores(self, X: Matrix, neighbor_indices: NDArray[np.intp]) -> Matrix:
         """Scores of a block of unit-length rows; needs a k×k matrix for each row."""
         backend = self._search.backend
         weights, products = _rebuild(backend, X, self.X_fit_, neighbor_indices)
@@ -206,7 +203,7 @@ class IPAL(PartialLabelClassifier):
 
 
 def _rebuild(
-    backend: Backend, X: Matrix, Z: Any, neighbor_indices: NDArray[np.intp]
+    backend: Backend, X: Matrix, Z: Matrix, neighbor_indices: NDArray[np.intp]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Non-negative weights that reconstruct X from neighbors in Z, and all inner products."""
     products = backend.neighbor_products(X, Z, neighbor_indices)

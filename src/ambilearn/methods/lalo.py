@@ -1,15 +1,11 @@
 """LALO: latent label distributions with constrained local consistency."""
 
-from numbers import Integral, Real
-
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from ambilearn._utils.sklearn_compat import Interval
 from ambilearn._utils.types import RandomState
 from ambilearn.backend import Support
-from ambilearn.graph.neighbors import NEIGHBORS_CONSTRAINT
 from ambilearn.graph.similarity import SimilarityGraph
 from ambilearn.kernel.functions import KernelFunction
 from ambilearn.methods._alternating import AlternatingClassifier
@@ -96,12 +92,6 @@ class LALO(AlternatingClassifier):
     array(['cat', 'cat', 'cat', 'dog', 'dog', 'dog'], dtype='<U3')
     """
 
-    _parameter_constraints = {
-        **AlternatingClassifier._parameter_constraints,
-        "mu": [Interval(Real, 0, None, closed="left")],
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "neighbors": NEIGHBORS_CONSTRAINT,
-    }
     _tuning_grid = {"mu": (0.001, 0.005, 0.05, 0.5), "reg": RIDGES}
 
     def __init__(

@@ -1,15 +1,12 @@
 """PL-AGGD: adaptive graph guided disambiguation."""
 
-from numbers import Integral, Real
-
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from ambilearn._utils.sklearn_compat import Interval
 from ambilearn._utils.types import RandomState
 from ambilearn.backend import Support
-from ambilearn.graph.neighbors import NEIGHBOR_COUNTS, NEIGHBORS_CONSTRAINT
+from ambilearn.graph.neighbors import NEIGHBOR_COUNTS
 from ambilearn.kernel.functions import KernelFunction
 from ambilearn.methods._alternating import AlternatingClassifier
 from ambilearn.methods._docs import insert_shared_docs
@@ -102,13 +99,6 @@ class PLAGGD(AlternatingClassifier):
     array(['cat', 'cat', 'cat', 'dog', 'dog', 'dog'], dtype='<U3')
     """
 
-    _parameter_constraints = {
-        **AlternatingClassifier._parameter_constraints,
-        "gamma": [Interval(Real, 0, None, closed="left")],
-        "mu": [Interval(Real, 0, None, closed="left")],
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "neighbors": NEIGHBORS_CONSTRAINT,
-    }
     _tuning_grid = {
         "gamma": WEIGHTS,
         "mu": WEIGHTS,
@@ -151,7 +141,9 @@ class PLAGGD(AlternatingClassifier):
 
     def _fit(self, rows: TrainingRows, candidates: Support) -> None:
         space = self._space(rows, candidates)
-        graph, start = self._initial_graph(rows, candidates)
+        graph, start = rows.adaptive_graph(
+            candidates, self.n_neighbors, self.neighbors, of_kernel=self._pairwise
+        )
 
         def disambiguate(
             p: NDArray[np.float64], output: NDArray[np.float64]

@@ -1,19 +1,19 @@
 """PL-CL: partial-label learning with a complementary classifier and an adaptive graph."""
 
-from numbers import Integral, Real
-from typing import Any, NamedTuple, Self
+from numbers import Real
+from typing import NamedTuple, Self
 
 import numpy as np
 from array_api_compat import array_namespace
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from ambilearn._utils.rounds import LOOP_CONSTRAINTS, OuterLoop
+from ambilearn._utils.rounds import OuterLoop
 from ambilearn._utils.sklearn_compat import Interval
-from ambilearn._utils.types import RandomState
+from ambilearn._utils.types import Array, Estimator, RandomState
 from ambilearn.backend import Support
 from ambilearn.graph.adaptive import AdaptiveGraph
-from ambilearn.graph.neighbors import NEIGHBOR_COUNTS, NEIGHBORS_CONSTRAINT
+from ambilearn.graph.neighbors import NEIGHBOR_COUNTS
 from ambilearn.kernel.functions import KernelFunction
 from ambilearn.kernel.ridge import RidgeFit
 from ambilearn.methods._docs import insert_shared_docs
@@ -135,15 +135,8 @@ class PLCL(KernelPartialLabelClassifier):
     _computes_on_devices = True
     _parameter_constraints = {
         **KernelPartialLabelClassifier._parameter_constraints,
-        **LOOP_CONSTRAINTS,
         "alpha": [Interval(Real, 0, None, closed="neither")],
         "beta": [Interval(Real, 0, None, closed="left")],
-        "gamma": [Interval(Real, 0, None, closed="left")],
-        "mu": [Interval(Real, 0, None, closed="left")],
-        "rho": [Interval(Real, 0, None, closed="left")],
-        "reg": [Interval(Real, 0, None, closed="neither")],
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "neighbors": NEIGHBORS_CONSTRAINT,
         "complementary": ["boolean"],
         "graph": ["boolean"],
     }
@@ -205,7 +198,9 @@ class PLCL(KernelPartialLabelClassifier):
         space = self._space(rows, candidates)
         graph, p = None, candidates.uniform()
         if self.graph:
-            graph, p = self._initial_graph(rows, candidates)
+            graph, p = rows.adaptive_graph(
+                candidates, self.n_neighbors, self.neighbors, of_kernel=self._pairwise
+            )
         ridges = (self.reg, self.reg / self.alpha) if self.complementary else (self.reg,)
         ordinary, *others = space.ridges(*ridges)
 
@@ -241,7 +236,7 @@ class PLCLWeights(NamedTuple):
     reg: float
 
     @classmethod
-    def of(cls, estimator: Any) -> Self:
+    def of(cls, estimator: Estimator) -> Self:
         """Weights of an estimator; β = 0 without a complementary classifier."""
         beta = estimator.beta if estimator.complementary else 0.0
         names = cls._fields
@@ -263,7 +258,7 @@ class PLCLState(NamedTuple):
 
     p: NDArray[np.float64]
     q: NDArray[np.float64]
-    q_off_support: Any
+    q_off_support: Array | float
     graph: AdaptiveGraph | None
 
 
@@ -311,8 +306,7 @@ class PLCLSteps:
         """
         alpha, beta = self._weights.alpha, self._weights.beta
         q = (alpha * f_hat.outputs + beta * (1 - p)) / (alpha + beta)
-        clipped: NDArray[np.float64] = array_namespace(q).clip(q, 0.0, 1.0)
-        return clipped
+        return array_namespace(q).clip(q, 0.0, 1.0)
 
     def update_graph(self, p: NDArray[np.float64], graph: AdaptiveGraph) -> AdaptiveGraph:
         r"""Update W: minimize :math:`\gamma \|X - WX\|^2 + \mu \|P - WP\|^2`."""
@@ -334,8 +328,7 @@ class PLCLSteps:
         if f_hat is not None:
             target = (target + beta * (1 - state.q)) / (1 + beta)
         if state.graph is None:
-            projected: NDArray[np.float64] = self._simplex.project(target)
-            return projected
+            return self._simplex.project(target)
         smoothness = self._weights.mu / (1 + beta)
         return state.graph.smooth(state.p, target, smoothness, anchor=self._row_weights)
 

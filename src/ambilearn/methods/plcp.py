@@ -7,12 +7,12 @@ from array_api_compat import array_namespace
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from ambilearn._utils.rounds import LOOP_CONSTRAINTS, OuterLoop
+from ambilearn._utils.rounds import OuterLoop
 from ambilearn._utils.sklearn_compat import Interval
 from ambilearn._utils.types import RandomState
 from ambilearn.backend import Support
 from ambilearn.graph.adaptive import AdaptiveGraph
-from ambilearn.graph.neighbors import NEIGHBOR_COUNTS, NEIGHBORS_CONSTRAINT
+from ambilearn.graph.neighbors import NEIGHBOR_COUNTS
 from ambilearn.kernel.functions import KernelFunction
 from ambilearn.kernel.ridge import Ridge
 from ambilearn.methods._docs import insert_shared_docs
@@ -131,16 +131,9 @@ class PLCP(KernelPartialLabelClassifier):
 
     _parameter_constraints = {
         **KernelPartialLabelClassifier._parameter_constraints,
-        **LOOP_CONSTRAINTS,
-        "gamma": [Interval(Real, 0, None, closed="left")],
-        "mu": [Interval(Real, 0, None, closed="left")],
-        "rho": [Interval(Real, 0, None, closed="left")],
         "kappa": [Interval(Real, 0, None, closed="neither"), None],
         "base_iter": [Interval(Integral, 1, None, closed="left")],
         "partner_iter": [Interval(Integral, 1, None, closed="left")],
-        "reg": [Interval(Real, 0, None, closed="neither")],
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "neighbors": NEIGHBORS_CONSTRAINT,
     }
     _computes_on_devices = True
     _tuning_grid = {"reg": RIDGES, "n_neighbors": NEIGHBOR_COUNTS}
@@ -187,7 +180,9 @@ class PLCP(KernelPartialLabelClassifier):
     def _fit(self, rows: TrainingRows, candidates: Support) -> None:
         # All are support vectors: E, H, B and P of the docstring, Z = 1 − Q and U = 1 − F.
         space = self._space(rows, candidates)
-        graph, start = self._initial_graph(rows, candidates)
+        graph, start = rows.adaptive_graph(
+            candidates, self.n_neighbors, self.neighbors, of_kernel=self._pairwise
+        )
         (ridge,) = space.ridges(self.reg)
         simplex = candidates.simplex
         reward = self.rho * candidates.preference()

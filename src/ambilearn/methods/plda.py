@@ -1,25 +1,26 @@
 """PLDA: discrimination augmentation, which appends class prototypes to the features."""
 
 import warnings
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ambilearn._utils.rounds import LOOP_CONSTRAINTS, OuterLoop
 from ambilearn._utils.sklearn_compat import Interval, StrOptions, _check_feature_names_in
-from ambilearn._utils.types import Array, Matrix
+from ambilearn._utils.types import AnyCandidates, Array, Matrix
 from ambilearn.backend import HOST, HostSupport
 from ambilearn.backend.host.neighbors import pair_distances, weights_to_csr
 from ambilearn.base import WeightedRowsClassifier, unchanged_on_error, unfitted_on_error
 from ambilearn.candidates import as_candidates
 from ambilearn.graph.neighbors import (
+    NEIGHBOR_CONSTRAINTS,
     NEIGHBOR_COUNTS,
-    NEIGHBORS_CONSTRAINT,
     match_sparsity,
 )
 from ambilearn.graph.similarity import SimilarityGraph
@@ -31,8 +32,7 @@ from ambilearn.validation import validate_rows
 _CONSTRAINTS: dict[str, list[Any]] = {
     "lam": [Interval(Real, 0, None, closed="left")],
     "rho": [Interval(Real, 0, None, closed="left")],
-    "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-    "neighbors": NEIGHBORS_CONSTRAINT,
+    **NEIGHBOR_CONSTRAINTS,
     "assignment": [StrOptions({"hard", "soft"})],
     **LOOP_CONSTRAINTS,
 }
@@ -141,7 +141,7 @@ class PLDATransformer(TransformerMixin, BaseEstimator):
         self.tol = tol
         self.verbose = verbose
 
-    def fit(self, X: Matrix, y: Any) -> Self:
+    def fit(self, X: Matrix, y: AnyCandidates) -> Self:
         """Learn confidences and prototypes.
 
         Parameters
@@ -159,7 +159,7 @@ class PLDATransformer(TransformerMixin, BaseEstimator):
         self._fit(X, y)
         return self
 
-    def fit_transform(self, X: Matrix, y: Any) -> Any:
+    def fit_transform(self, X: Matrix, y: AnyCandidates) -> Matrix:
         """Fit, and append to each training row the mean prototype weighted with its confidences.
 
         Parameters
@@ -175,7 +175,7 @@ class PLDATransformer(TransformerMixin, BaseEstimator):
         """
         return self._fit(X, y)
 
-    def transform(self, X: Matrix) -> Any:
+    def transform(self, X: Matrix) -> Matrix:
         """Append a prototype to each new row.
 
         Parameters
@@ -207,7 +207,7 @@ class PLDATransformer(TransformerMixin, BaseEstimator):
         names = _check_feature_names_in(self, input_features)
         return np.concatenate([names, [f"prototype_{name}" for name in names]]).astype(object)
 
-    def _fit(self, X: Matrix, y: Any) -> Any:
+    def _fit(self, X: Matrix, y: AnyCandidates) -> Matrix:
         """Fit, and return the augmented training rows."""
         with unchanged_on_error(self):
             self._validate_params()
@@ -216,7 +216,7 @@ class PLDATransformer(TransformerMixin, BaseEstimator):
         with unfitted_on_error(self):
             return self._augment_training_rows(TrainingRows(X), candidates)
 
-    def _augment_training_rows(self, rows: TrainingRows, candidates: HostSupport) -> Any:
+    def _augment_training_rows(self, rows: TrainingRows, candidates: HostSupport) -> Matrix:
         X, neighbors = rows.X, rows.neighbors(self.n_neighbors, self.neighbors)
         graph = SimilarityGraph(neighbors, candidates)
 
@@ -241,13 +241,12 @@ class PLDATransformer(TransformerMixin, BaseEstimator):
         self.n_iter_, self.objective_ = loop.n_iter, np.array(loop.objective)
         return _append(X, candidates.to_csr(f) @ C)
 
-    def _cost(self, X: Matrix, candidates: HostSupport, C: Any) -> NDArray[np.float64]:
+    def _cost(self, X: Matrix, candidates: HostSupport, C: Matrix) -> NDArray[np.float64]:
         r"""Linear cost of every candidate: :math:`\lambda \|x_i - c_j\|^2 - \rho \Pi_{ij}`."""
         distances = pair_distances(X, candidates.rows, C, candidates.labels)
-        cost: NDArray[np.float64] = self.lam * distances**2 - self.rho * candidates.preference()
-        return cost
+        return self.lam * distances**2 - self.rho * candidates.preference()
 
-    def _augment_new(self, X: Matrix) -> Any:
+    def _augment_new(self, X: Matrix) -> Matrix:
         X = match_sparsity(self.X_fit_, X)
         k = min(self.n_neighbors, self.X_fit_.shape[0])
         neighbor_indices = self._search.query(X, k)
@@ -264,7 +263,7 @@ class PLDATransformer(TransformerMixin, BaseEstimator):
             return _append(X, self.prototypes_[confidences.argmax(axis=1)])
         return _append(X, sparse.csr_array(confidences) @ self.prototypes_)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.target_tags.required = True
@@ -381,7 +380,7 @@ class PLDA(WeightedRowsClassifier):
         return self.estimator_._confidences(scores)
 
 
-def _prototypes(X: Matrix, candidates: HostSupport, f: NDArray[np.float64]) -> Any:
+def _prototypes(X: Matrix, candidates: HostSupport, f: NDArray[np.float64]) -> Matrix:
     r"""Mean row of every label, :math:`c_j = \sum_i F_{ij} x_i / \sum_i F_{ij}`.
 
     The row of a label with zero total confidence is zero.
@@ -392,7 +391,7 @@ def _prototypes(X: Matrix, candidates: HostSupport, f: NDArray[np.float64]) -> A
     return prototypes.tocsr() if sparse.issparse(prototypes) else prototypes
 
 
-def _append(X: Matrix, columns: Any) -> Any:
+def _append(X: Matrix, columns: Matrix) -> Matrix:
     if sparse.issparse(X):
         return sparse.hstack([X, columns]).tocsr()
     return np.hstack([X, columns])

@@ -1,19 +1,15 @@
 """PL-KNN: the neighbors vote for all their candidate labels."""
 
-from numbers import Integral
-from typing import Any
-
 import numpy as np
 from array_api_compat import array_namespace
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
-from ambilearn._utils.sklearn_compat import Interval
 from ambilearn._utils.types import Matrix
 from ambilearn.backend import Support
 from ambilearn.base import WeightedRowsClassifier
-from ambilearn.graph.neighbors import NEIGHBORS_CONSTRAINT, match_sparsity
+from ambilearn.graph.neighbors import NEIGHBOR_CONSTRAINTS, match_sparsity
 from ambilearn.methods._docs import insert_shared_docs
 from ambilearn.methods._votes import normalize_candidate_votes, normalize_votes
 from ambilearn.rows import TrainingRows
@@ -84,10 +80,7 @@ class PLKNN(WeightedRowsClassifier):
     array([[0.62, 0.24, 0.15]])
     """
 
-    _parameter_constraints = {
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "neighbors": NEIGHBORS_CONSTRAINT,
-    }
+    _parameter_constraints = NEIGHBOR_CONSTRAINTS
     _computes_on_devices = True
     _train_output_is_held_out = True
     _tuning_grid = {"n_neighbors": (3, 5, 8, 10, 15, 20, 30)}
@@ -118,7 +111,7 @@ class PLKNN(WeightedRowsClassifier):
         k = min(self.n_neighbors, self.X_fit_.shape[0])
         return _dense(self._votes(X, self._search.query(X, k)))
 
-    def _votes(self, X: Matrix, neighbor_indices: NDArray[np.intp]) -> Any:
+    def _votes(self, X: Matrix, neighbor_indices: NDArray[np.intp]) -> Matrix:
         """Votes of the given neighbors for every label, shape (n, l)."""
         backend = self._search.backend
         distances = backend.neighbor_distances(X, self.X_fit_, neighbor_indices)
@@ -133,6 +126,5 @@ class PLKNN(WeightedRowsClassifier):
         return normalize_votes(scores)
 
 
-def _dense(votes: Any) -> NDArray[np.float64]:
-    dense: NDArray[np.float64] = votes.toarray() if sparse.issparse(votes) else votes
-    return dense
+def _dense(votes: Matrix) -> NDArray[np.float64]:
+    return votes.toarray() if sparse.issparse(votes) else votes

@@ -8,12 +8,12 @@ import numpy as np
 from array_api_compat import array_namespace
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils import get_tags
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from ambilearn._utils.folds import split_rows
 from ambilearn._utils.sklearn_compat import HasMethods
-from ambilearn._utils.types import Matrix, RandomState
+from ambilearn._utils.types import Estimator, Matrix, Params, RandomState
 from ambilearn.backend import Support
 from ambilearn.kernel.ridge import MAX_DENSE_LABELS
 from ambilearn.learners import method_inside
@@ -156,9 +156,9 @@ class PLStacking(EnsembleClassifier):
 
     def __init__(
         self,
-        estimators: list[tuple[str, Any]] | None = None,
+        estimators: list[tuple[str, Estimator]] | None = None,
         *,
-        final_estimator: Any = None,
+        final_estimator: Estimator = None,
         passthrough: bool = True,
         cv: Any = None,
         n_jobs: int | None = None,
@@ -176,7 +176,7 @@ class PLStacking(EnsembleClassifier):
         self.verbose = verbose
 
     @staticmethod
-    def _default_estimators() -> list[tuple[str, Any]]:
+    def _default_estimators() -> list[tuple[str, Estimator]]:
         return [("plcl", PLCL()), ("sure", SURE())]
 
     def set_params(self, **params: Any) -> Self:
@@ -197,7 +197,7 @@ class PLStacking(EnsembleClassifier):
             self.final_estimator = _default_final_estimator()
         return super().set_params(**params)
 
-    def _settable_params(self) -> dict[str, Any]:
+    def _settable_params(self) -> Params:
         params = super()._settable_params()
         if self.final_estimator is None:
             final = _default_final_estimator().get_params()
@@ -235,7 +235,7 @@ class PLStacking(EnsembleClassifier):
 
     def _fit_level(
         self,
-        members: list[tuple[str, Any]],
+        members: list[tuple[str, Estimator]],
         rows: TrainingRows,
         candidates: Support,
         seed: int | None,
@@ -274,14 +274,14 @@ class PLStacking(EnsembleClassifier):
 
     def _held_out_outputs(
         self,
-        members: list[tuple[str, Any]],
+        members: list[tuple[str, Estimator]],
         rows: TrainingRows,
         candidates: Support,
         seed: int | None,
     ) -> NDArray[np.float64]:
         """Out-of-fold outputs of the members, shape (n, n_members * l)."""
         backend, sets = candidates.backend, candidates.sets
-        parts: list[Any] = []
+        parts: list[Matrix] = []
         n_rows = candidates.n_rows
         position = np.full(n_rows, -1)  # of each row in the parts
         n_held_out = 0
@@ -300,28 +300,25 @@ class PLStacking(EnsembleClassifier):
                 f"No fold of cv={self.cv!r} holds out row {int(np.argmin(position))}: every row "
                 "must be held out once, as with KFold."
             )
-        outputs: NDArray[np.float64] = backend.take_rows(
-            array_namespace(*parts).concat(parts), position
-        )
-        return outputs
+        return backend.take_rows(array_namespace(*parts).concat(parts), position)
 
-    def _final(self) -> Any:
+    def _final(self) -> Estimator:
         """The final estimator; the default one has the ``n_jobs`` and ``verbose`` of the stack."""
         if self.final_estimator is not None:
             return self.final_estimator
         return _default_final_estimator().set_params(n_jobs=self.n_jobs, verbose=self.verbose)
 
-    def _learners(self) -> list[tuple[str, Any]]:
+    def _learners(self) -> list[tuple[str, Estimator]]:
         return [*self._named_members(), ("final_estimator", self._final())]
 
-    def _level_key(self, members: list[tuple[str, Any]], seed: int | None) -> Any:
+    def _level_key(self, members: list[tuple[str, Estimator]], seed: int | None) -> Any:
         """Key of everything except X and y that determines the rows of the final estimator."""
         unseeded = isinstance(self.cv, Integral) and seed is None
         if unseeded or not all(is_reproducible(member) for _, member in members):
             return NOT_REPRODUCIBLE
         return self.passthrough, self.cv, seed, members
 
-    def _check_sizes(self, candidates: Support, members: list[tuple[str, Any]]) -> None:
+    def _check_sizes(self, candidates: Support, members: list[tuple[str, Estimator]]) -> None:
         if not members:
             return
         if candidates.sets.sparse_mask and candidates.n_labels > MAX_DENSE_LABELS:
@@ -344,18 +341,18 @@ class PLStacking(EnsembleClassifier):
     def _scores(self, X: Matrix) -> NDArray[np.float64]:
         return member_scores(self.final_estimator_, self._with_outputs(X), self.classes_)
 
-    def _with_outputs(self, X: Matrix) -> Any:
+    def _with_outputs(self, X: Matrix) -> Matrix:
         """New rows with the outputs of the members, for the final estimator."""
         if not self.estimators_:
             return X
         Z = concat_columns(*(member_scores(each, X, self.classes_) for each in self.estimators_))
         return self._rows_of_next_level(X, (Z - self.output_mean_) / self.output_scale_)
 
-    def _rows_of_next_level(self, X: Matrix, Z: NDArray[np.float64]) -> Any:
+    def _rows_of_next_level(self, X: Matrix, Z: NDArray[np.float64]) -> Matrix:
         features = self._features_of_next_level(X)
         return Z if features is None else concat_columns(features, Z)
 
-    def _features_of_next_level(self, X: Matrix) -> Any:
+    def _features_of_next_level(self, X: Matrix) -> Matrix:
         """X as an array or sparse matrix for the final estimator; None without passthrough."""
         if not self.passthrough or not hasattr(X, "columns"):
             return X if self.passthrough else None
@@ -372,10 +369,9 @@ class PLStacking(EnsembleClassifier):
 
     @property
     def _pairwise(self) -> bool:
-        pairwise: bool = get_tags(self).input_tags.pairwise
-        return pairwise
+        return get_tags(self).input_tags.pairwise
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         with suppress(AttributeError, TypeError, ValueError):  # fit reports invalid members
             final = get_tags(self._final()).input_tags
@@ -398,7 +394,7 @@ class _Level(NamedTuple):
         Training rows of the next level.
     """
 
-    members: list[Any]
+    members: list[Estimator]
     mean: NDArray[np.float64]
     scale: NDArray[np.float64]
     rows: TrainingRows
@@ -408,7 +404,7 @@ def _default_final_estimator() -> PLVoting:
     return PLVoting(estimators=[("plcl", PLCL()), ("ipal", IPAL())])
 
 
-def concat_columns(*blocks: Any) -> Any:
+def concat_columns(*blocks: Matrix) -> Matrix:
     """Concatenate the columns of several blocks; sparse if one of them is."""
     if any(sparse.issparse(block) for block in blocks):
         return sparse.hstack(blocks).tocsr()

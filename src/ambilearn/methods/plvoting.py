@@ -2,13 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from numbers import Real
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ambilearn._utils.sklearn_compat import Interval
-from ambilearn._utils.types import Matrix, RandomState
+from ambilearn._utils.types import Estimator, Matrix, RandomState
 from ambilearn.backend import Support
 from ambilearn.methods._ensemble import EnsembleClassifier
 from ambilearn.methods._members import (
@@ -131,7 +130,7 @@ class PLVoting(EnsembleClassifier):
 
     def __init__(
         self,
-        estimators: list[tuple[str, Any]] | None = None,
+        estimators: list[tuple[str, Estimator]] | None = None,
         *,
         weights: Sequence[float] | Mapping[str, float] | None = None,
         restore_mass: float = 0.5,
@@ -149,7 +148,7 @@ class PLVoting(EnsembleClassifier):
         self.verbose = verbose
 
     @staticmethod
-    def _default_estimators() -> list[tuple[str, Any]]:
+    def _default_estimators() -> list[tuple[str, Estimator]]:
         return [("plcl", PLCL()), ("sure", SURE()), ("ipal", IPAL())]
 
     def _fit(self, rows: TrainingRows, candidates: Support) -> None:
@@ -178,7 +177,7 @@ class PLVoting(EnsembleClassifier):
             p = normalize_candidate_votes(candidates, scaled)
         self.label_distributions_ = candidates.as_output(p)
 
-    def _learners(self) -> list[tuple[str, Any]]:
+    def _learners(self) -> list[tuple[str, Estimator]]:
         weights = self._weights_by_name()
         return [each for each in self._named_members() if weights[each[0]] > 0]
 
@@ -214,10 +213,7 @@ class PLVoting(EnsembleClassifier):
         scores = [member_scores(member, X, self.classes_) for member in self.estimators_]
         if len(scores) == 1:
             return scores[0]
-        mean: NDArray[np.float64] = weighted_sum(
-            self.weights_, map(as_confidences, self.estimators_, scores)
-        )
-        return mean
+        return weighted_sum(self.weights_, map(as_confidences, self.estimators_, scores))
 
     def _confidences(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         if len(self.estimators_) == 1:

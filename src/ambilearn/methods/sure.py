@@ -131,8 +131,7 @@ class SURE(AlternatingClassifier):
             xp = array_namespace(output)
             best = xp.take(candidates.best_labels(output), candidates.rows)
             sharper = xp.where(candidates.labels == best, output + self.lam / 2, output)
-            projected: NDArray[np.float64] = simplex.project(sharper)
-            return projected
+            return simplex.project(sharper)
 
         def penalty(p: NDArray[np.float64]) -> float:
             weighted = candidates.largest(p) * row_weights

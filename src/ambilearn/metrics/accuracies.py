@@ -4,11 +4,12 @@ from collections.abc import Collection
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 from ambilearn._utils.array_checks import as_numbers, check_structure
 from ambilearn._utils.labels import check_comparable_labels
+from ambilearn._utils.types import AnyCandidates, Array
 from ambilearn.backend import HOST
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.candidates import as_candidates
@@ -24,7 +25,7 @@ def tolerance_accuracy(
     y_true: ArrayLike,
     y_pred: ArrayLike,
     tolerance: float,
-    classes: Collection[Any] | None = None,
+    classes: Collection[object] | None = None,
     *,
     sample_weight: ArrayLike | None = None,
 ) -> float:
@@ -86,10 +87,10 @@ class TransductiveAccuracy(NamedTuple):
 
 def transductive_accuracy(
     y_true: ArrayLike,
-    y_candidates: Any,
+    y_candidates: AnyCandidates,
     confidences: Any,
     outputs: ArrayLike,
-    classes: Collection[Any] | None = None,
+    classes: Collection[object] | None = None,
     *,
     sample_weight: ArrayLike | None = None,
 ) -> TransductiveAccuracy:
@@ -158,7 +159,7 @@ def _accuracy(y_true: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | N
     return mean_score(y_true == y_pred, sample_weight)
 
 
-def _same_length(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
+def _same_length(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[Array, Array]:
     y_true, y_pred = check_labels(y_true), check_labels(y_pred)
     if len(y_true) != len(y_pred) or not len(y_true):
         raise ValueError(

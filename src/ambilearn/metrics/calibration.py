@@ -1,12 +1,11 @@
 """Calibration error of confidences."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from ambilearn._utils.array_checks import as_numbers, check_structure
+from ambilearn._utils.types import Array, RandomState
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.validation import check_weights
 
@@ -65,7 +64,7 @@ def excess_calibration_error(
     n_bins: int = 10,
     sample_weight: ArrayLike | None = None,
     n_draws: int = 200,
-    random_state: Any = 0,
+    random_state: RandomState = 0,
 ) -> float:
     r"""Calibration error above what chance explains.
 
@@ -120,7 +119,7 @@ class _CalibrationBins:
         self._bins = np.unique(self._bins[self._bins < len(ranked)])
         self._expected = np.add.reduceat(self._weights * ranked, self._bins)
 
-    def error(self, hits: NDArray[Any]) -> float:
+    def error(self, hits: Array) -> float:
         """Calibration error of hits and misses."""
         tie_weights = np.add.reduceat(self._weights, self._ties)
         shares = np.add.reduceat(self._weights * hits[self._order], self._ties)

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from ambilearn._utils.labels import check_comparable_labels
+from ambilearn._utils.types import AnyCandidates, Estimator
 from ambilearn.backend import HOST
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.candidates import CandidateSets, as_candidates
@@ -21,7 +22,7 @@ from ambilearn.metrics.checks import (
 
 
 def covering_rate(
-    y_candidates: Any, y_pred: ArrayLike, *, sample_weight: ArrayLike | None = None
+    y_candidates: AnyCandidates, y_pred: ArrayLike, *, sample_weight: ArrayLike | None = None
 ) -> float:
     r"""Share of rows whose predicted label is a candidate; needs no true label.
 
@@ -70,9 +71,9 @@ def covering_rate(
 
 
 def approximated_accuracy(
-    y_candidates: Any,
+    y_candidates: AnyCandidates,
     proba: Any,
-    classes: Collection[Any] | None = None,
+    classes: Collection[object] | None = None,
     *,
     sample_weight: ArrayLike | None = None,
 ) -> float:
@@ -148,7 +149,7 @@ def approximated_accuracy(
 
 
 def covering_rate_scorer(
-    estimator: Any, X: Any, y: Any, sample_weight: ArrayLike | None = None
+    estimator: Estimator, X: Any, y: AnyCandidates, sample_weight: ArrayLike | None = None
 ) -> float:
     """Covering rate of a fitted estimator, to be passed as ``scoring``.
 
@@ -182,7 +183,7 @@ def covering_rate_scorer(
 
 
 def approximated_accuracy_scorer(
-    estimator: Any, X: Any, y: Any, sample_weight: ArrayLike | None = None
+    estimator: Estimator, X: Any, y: AnyCandidates, sample_weight: ArrayLike | None = None
 ) -> float:
     """Approximated accuracy of a fitted estimator, to be passed as ``scoring``.
 
@@ -219,7 +220,7 @@ def approximated_accuracy_scorer(
     )
 
 
-def _sets_of(estimator: Any, y: Any) -> CandidateSets:
+def _sets_of(estimator: Estimator, y: AnyCandidates) -> CandidateSets:
     """Candidate sets; a mask without names has the labels of the estimator."""
     y = to_numpy(y)
     classes = to_numpy(getattr(estimator, "classes_", None))

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_array
 from ambilearn._utils.array_checks import as_numbers, check_structure
 from ambilearn._utils.labels import is_missing, label_array
 from ambilearn._utils.text import pluralize
-from ambilearn._utils.types import Matrix
+from ambilearn._utils.types import Array, Matrix
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.candidates.sets import check_classes_distinct
 from ambilearn.validation import check_weights
@@ -19,14 +19,14 @@ from ambilearn.validation import check_weights
 _MAX_SUM_ERROR = 0.01  # of the probabilities of a row: single precision, files with three digits
 
 
-def mean_score(scores: NDArray[Any], sample_weight: ArrayLike | None) -> float:
+def mean_score(scores: Array, sample_weight: ArrayLike | None) -> float:
     """Mean over the rows, weighted if weights are given."""
     if sample_weight is None:
         return float(np.mean(scores))
     return float(np.average(scores, weights=check_weights(sample_weight, scores)))
 
 
-def find_positions(labels: NDArray[Any], classes: Collection[Any]) -> NDArray[np.intp]:
+def find_positions(labels: Array, classes: Collection[object]) -> NDArray[np.intp]:
     """Position of each label among the classes, -1 where it is none of them."""
     known = check_labels(classes)
     position = {label: j for j, label in enumerate(known.tolist())}
@@ -35,7 +35,7 @@ def find_positions(labels: NDArray[Any], classes: Collection[Any]) -> NDArray[np
     return np.fromiter(found, dtype=np.intp, count=len(labels))
 
 
-def check_labels(labels: ArrayLike | Collection[Any]) -> NDArray[Any]:
+def check_labels(labels: ArrayLike | Collection[object]) -> Array:
     """Labels as an array of shape (n_rows,); an error if one is missing."""
     labels = to_numpy(labels)
     check_structure(labels, "The labels")
@@ -93,5 +93,4 @@ def check_probabilities(values: Matrix, name: str) -> NDArray[np.float64]:
 def are_probabilities(table: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Whether each row of a table is a probability distribution, up to rounding."""
     sums = table.sum(axis=1)
-    found: NDArray[np.bool_] = (table >= 0).all(axis=1) & (np.abs(sums - 1) <= _MAX_SUM_ERROR)
-    return found
+    return (table >= 0).all(axis=1) & (np.abs(sums - 1) <= _MAX_SUM_ERROR)
