@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import ambilearn
 from ambilearn import methods
 from ambilearn._utils.optional import install_command
-from ambilearn._utils.types import Params
 
 if TYPE_CHECKING:
     from ambilearn.base import PartialLabelClassifier
@@ -47,7 +46,7 @@ class Method:
     extra: str | None = field(default=None, repr=False)
     needs: tuple[str, ...] = field(default=(), repr=False)
     command: str | None = field(default=None, repr=False)
-    params: Params = field(default_factory=dict, repr=False)
+    params: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @property
     def command_name(self) -> str:
