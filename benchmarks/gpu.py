@@ -32,7 +32,7 @@ PARTS = (
     ("pattern", "backend.device.support", None, "DeviceSupportGraph"),
     ("neighbor_weights", "graph.adaptive", "Neighborhoods", "fit_graph"),
     ("regressions", "kernel.ridge", "DualRidge", "fit"),
-    ("regressions", "kernel.ridge", "PrimalRidge", "fit"),
+    ("regressions", "kernel.primal", "PrimalRidge", "fit"),
     ("confidences", "graph.adaptive", "AdaptiveGraph", "smooth"),
 )  # fmt: skip
 ITERATIONS = 8

@@ -23,7 +23,9 @@ from ambilearn.graph.adaptive import AdaptiveGraph, LocalGeometry, initial_graph
 from ambilearn.graph.neighbors import Neighbors, find_neighbors, usable_neighbors
 from ambilearn.kernel.functions import KernelFunction, train_kernel
 from ambilearn.kernel.landmarks import LandmarkFeatures, landmark_features
-from ambilearn.kernel.ridge import DualRidge, Moments, PrimalRidge, Ridge
+from ambilearn.kernel.leave_one_out import Ridge
+from ambilearn.kernel.primal import Moments, PrimalRidge
+from ambilearn.kernel.ridge import DualRidge
 from ambilearn.shared_results import NOT_REPRODUCIBLE, SharedResults
 
 T = TypeVar("T")

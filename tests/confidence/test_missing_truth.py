@@ -7,7 +7,7 @@ from ambilearn import find_doubtful
 from ambilearn.backend import HOST
 from ambilearn.candidates import as_candidates
 from ambilearn.confidence.missing_truth import fit_missing_truth, judge_sets
-from ambilearn.kernel.ridge import OutputBlock
+from ambilearn.kernel.leave_one_out import OutputBlock
 
 
 def planted(n=800, n_labels=6, share=0.1, seed=0, sharpness=5.0):

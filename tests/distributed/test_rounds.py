@@ -13,7 +13,8 @@ from ambilearn import PLCL
 from ambilearn.distributed import rounds
 from ambilearn.distributed.partitions import PartitionRows
 from ambilearn.kernel.landmarks import LandmarkFeatures
-from ambilearn.kernel.ridge import Moments, RidgeFit
+from ambilearn.kernel.primal import Moments
+from ambilearn.kernel.ridge import RidgeFit
 from ambilearn.methods.plcl import PLCLWeights
 
 WEIGHTS = PLCLWeights.of(PLCL())

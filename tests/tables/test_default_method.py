@@ -7,7 +7,7 @@ from markdown_pages import ROOT
 from sentences import make_sentences
 
 from ambilearn import as_candidates
-from ambilearn.kernel.ridge import MAX_DENSE_LABELS
+from ambilearn.kernel.landmarks import MAX_DENSE_LABELS
 from ambilearn.tables import clean_table, fit_table, judge_table, read_candidate_table
 from ambilearn.tables.default_method import MAX_STACKED_ROWS, choose_default
 from ambilearn.tables.methods import MAX_EXACT_ROWS

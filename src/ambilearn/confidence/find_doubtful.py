@@ -27,7 +27,7 @@ from ambilearn.confidence.wrong_labels import (
     judge_labels,
     read_probabilities,
 )
-from ambilearn.kernel.ridge import OutputBlock
+from ambilearn.kernel.leave_one_out import OutputBlock
 from ambilearn.learners import method_inside, without_preprocessing
 from ambilearn.methods.plcl import PLCL
 from ambilearn.rows import TrainingRows

@@ -13,7 +13,7 @@ from ambilearn.backend import HostSupport, index_rows
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.base import PartialLabelClassifier
 from ambilearn.confidence.missing_truth import gather_inside
-from ambilearn.kernel.ridge import OutputBlock
+from ambilearn.kernel.leave_one_out import OutputBlock
 from ambilearn.learners import HELD_OUT_ROUNDS, find_ridge_method, fit_folds
 from ambilearn.rows import TrainingRows
 

@@ -32,7 +32,7 @@ from scipy.optimize import minimize
 from scipy.special import expit, gammaln, logit, softmax
 
 from ambilearn.backend import HostSupport
-from ambilearn.kernel.ridge import OutputBlock
+from ambilearn.kernel.leave_one_out import OutputBlock
 
 Floats = NDArray[np.float64]
 

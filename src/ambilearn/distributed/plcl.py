@@ -26,7 +26,8 @@ from ambilearn.kernel.landmarks import (
     landmark_features,
     sample_limit,
 )
-from ambilearn.kernel.ridge import Moments, PrimalRidge, RidgeFit
+from ambilearn.kernel.primal import Moments, PrimalRidge
+from ambilearn.kernel.ridge import RidgeFit
 from ambilearn.methods.plcl import PLCL, PLCLWeights, classifier_terms
 
 _ROW_RESULTS = ("label_distributions_", "complementary_distributions_", "transduction_")

@@ -22,7 +22,8 @@ from ambilearn.distributed.blocks import attribute_bytes
 from ambilearn.distributed.partitions import PartitionRows
 from ambilearn.graph.adaptive import AdaptiveGraph, LocalGeometry, Neighborhoods, local_geometry
 from ambilearn.kernel.landmarks import LandmarkFeatures
-from ambilearn.kernel.ridge import Moments, RidgeFit
+from ambilearn.kernel.primal import Moments
+from ambilearn.kernel.ridge import RidgeFit
 from ambilearn.methods.plcl import PLCLState, PLCLSteps, PLCLWeights
 from ambilearn.solvers import SupportGraph
 

@@ -48,6 +48,8 @@ LANDMARKS_CONSTRAINT = _Count(Integral, 1, None, closed="left")
 MAX_EXACT_ROWS = 20_000
 DEFAULT_N_LANDMARKS = 2_000
 
+MAX_DENSE_LABELS = 1000  # of a sparse mask, if a dense matrix of rows and labels is needed
+
 _MAX_SIGMA_ROWS = 5000  # maximum number of rows for the estimate of the bandwidth
 _ROWS_PER_LANDMARK = 50  # rows per landmark in k-means: more hardly change the centers
 
@@ -174,3 +176,13 @@ def kmeans_centers(
         warnings.simplefilter("ignore", ConvergenceWarning)  # equal centers are fine
         centers: NDArray[np.float64] = means.fit(X).cluster_centers_
     return centers
+
+
+def check_dense_labels(n_labels: int) -> None:
+    """Raise an error for a sparse mask with too many labels for the exact kernel."""
+    if n_labels > MAX_DENSE_LABELS:
+        raise ValueError(
+            "A classifier with the exact kernel needs dense matrices of rows and labels, and there "
+            f"are {n_labels} labels in a sparse mask: set n_landmarks for a kernel of low rank "
+            "(with the number of rows it is exact), or pass a dense mask if memory allows."
+        )

@@ -20,8 +20,9 @@ from ambilearn.base import WeightedRowsClassifier
 from ambilearn.candidates import CandidateSets
 from ambilearn.graph.neighbors import NEIGHBOR_CONSTRAINTS
 from ambilearn.kernel.functions import KernelFunction, check_symmetric, cross_kernel
-from ambilearn.kernel.landmarks import LANDMARKS_CONSTRAINT
-from ambilearn.kernel.ridge import LeaveOneOut, RidgeFit, check_dense_labels
+from ambilearn.kernel.landmarks import LANDMARKS_CONSTRAINT, check_dense_labels
+from ambilearn.kernel.leave_one_out import LeaveOneOut
+from ambilearn.kernel.ridge import RidgeFit
 from ambilearn.rows import KernelSpace, TrainingRows
 
 # Values in tuning grids, of the weights in an objective and of the ridge weight.

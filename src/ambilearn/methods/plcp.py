@@ -14,7 +14,7 @@ from ambilearn.backend import Support
 from ambilearn.graph.adaptive import AdaptiveGraph
 from ambilearn.graph.neighbors import NEIGHBOR_COUNTS
 from ambilearn.kernel.functions import KernelFunction
-from ambilearn.kernel.ridge import Ridge
+from ambilearn.kernel.leave_one_out import Ridge
 from ambilearn.methods._docs import insert_shared_docs
 from ambilearn.methods._kernel_classifier import RIDGES, KernelPartialLabelClassifier
 from ambilearn.methods._votes import normalize_candidate_votes

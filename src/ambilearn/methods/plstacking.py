@@ -15,7 +15,7 @@ from ambilearn._utils.folds import split_rows
 from ambilearn._utils.sklearn_compat import HasMethods
 from ambilearn._utils.types import Estimator, Matrix, Params, RandomState
 from ambilearn.backend import Support
-from ambilearn.kernel.ridge import MAX_DENSE_LABELS
+from ambilearn.kernel.landmarks import MAX_DENSE_LABELS
 from ambilearn.learners import method_inside
 from ambilearn.methods._ensemble import EnsembleClassifier, check_member
 from ambilearn.methods._members import (

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from ambilearn.kernel.ridge import MAX_DENSE_LABELS
+from ambilearn.kernel.landmarks import MAX_DENSE_LABELS
 from ambilearn.registry import find_method
 from ambilearn.tables.methods import has_parameter
 from ambilearn.tables.read import CandidateTable
