@@ -51,7 +51,7 @@ def test_page_and_its_labels_are_the_same_as_the_column(cleaned):
     status, output = run("cleaned.csv", *options, "--exclude", "truth")
     assert status == 0
     assert "wrote audit.html: 60 rows of 400, drawn at random" in output
-    [command] = re.findall(r"ambilearn (audit cleaned.csv .* audited.csv)", output)
+    [command] = re.findall(r"ambilearn (audit cleaned.csv .* cleaned-audited.csv)", output)
     with open("audit.html", encoding="utf-8") as file:
         [data] = re.findall(
             r'<script type="application/json" id="data">(.*?)</script>', file.read()
@@ -64,7 +64,7 @@ def test_page_and_its_labels_are_the_same_as_the_column(cleaned):
     with open("cleaned-audit.csv", "w", encoding="utf-8") as file:
         file.write("\n".join(["row,candidates,label", *lines]))
     words = shlex.split(command)
-    assert words[-4:] == ["--checked", "cleaned-audit.csv", "--out", "audited.csv"]
+    assert words[-4:] == ["--checked", "cleaned-audit.csv", "--out", "cleaned-audited.csv"]
     by_page = run(*words[1:-1], "a.csv")
     by_column = run("cleaned.csv", *options, "--truth", "truth", "--out", "b.csv")
     assert by_page[0] == by_column[0] == 0
@@ -125,10 +125,14 @@ def test_format_of_the_output_is_checked_first(cleaned):
     assert output.startswith("Error: out.html: tables are written to .csv")
 
 
-def test_columns_with_a_prefix(cleaned):
+@pytest.mark.parametrize(
+    "prefix",
+    [["--prefix", "p_"], ["--label", "p_label"], ["--label", "p_label", "--score", "p_score"]],
+)
+def test_columns_with_a_prefix(cleaned, prefix):
     own = cleaned.rename(columns=lambda c: f"p_{c}" if c not in ("x", "truth") else c)
     own.assign(confidence="my own").to_csv("p.csv", index=False)
-    options = ["p.csv", "--label", "p_label", "--score", "p_score", "--rows", 20]
+    options = ["p.csv", *prefix, "--rows", 20]
     assert run(*options, "--candidates", "p_names")[0] == 0
     with open("audit.html", encoding="utf-8") as file:
         page = file.read()
@@ -137,6 +141,12 @@ def test_columns_with_a_prefix(cleaned):
     out = pd.read_csv("out.csv")
     assert (out["confidence"] == "my own").all()
     assert out["p_confidence"].notna().all()
+
+
+def test_a_prefix_for_the_confidence_of_other_labels(cleaned):
+    options = ["--label", "names", "--score", "score", "--prefix", "n_", "--truth", "truth"]
+    assert run("cleaned.csv", *options, "--out", "out.csv")[0] == 0
+    assert list(pd.read_csv("out.csv")) == [*cleaned, "n_confidence"]
 
 
 @pytest.mark.parametrize("ending", ["svg", "png", "pdf"])

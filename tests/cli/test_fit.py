@@ -38,16 +38,39 @@ def test_fit_in_one_process_and_predict_in_another(process, run, people_csv):
     assert b"<stdin>: 60 rows labeled" in second[2]
 
 
-def test_the_printed_command_can_be_run(run, people):
-    """It has the options for reading the table."""
+def last_command(text):
+    """The words of the last printed command, without ``ambilearn``."""
+    return shlex.split([line for line in text.splitlines() if line.startswith("  ambilearn ")][-1])[
+        1:
+    ]
+
+
+@pytest.mark.parametrize("column", ["names", "label", "score"])
+def test_the_printed_command_can_be_run(run, people, column):
+    """It has the options for reading the table, and a prefix if a name of a column is taken."""
+    people = people.rename(columns={"names": column})
     people.to_csv("my people.txt", index=False, sep=";", encoding="cp1252")
     options = ["--format", "csv", "--delimiter", ";", "--encoding", "cp1252", "--fast"]
-    for command, out in (("fit", "--out"), ("clean", "--model-out")):
-        arguments = [command, "my people.txt", *CLEAN, *options, "--method", "plknn"]
-        _, err = run.succeeds(*arguments, out, "my.model")
-        [printed] = [line for line in err.splitlines() if line.startswith("  ambilearn predict")]
-        labeled, _ = run.succeeds(*shlex.split(printed)[1:])
+    options += ["--candidates", column, "--exclude", "truth", "--method", "plknn"]
+    for command, *out in (("fit", "--out"), ("clean", "--prefix", "p_", "--model-out")):
+        _, err = run.succeeds(command, "my people.txt", *options, *out, "my.model")
+        labeled, _ = run.succeeds(*last_command(err))
         assert len(labeled.splitlines()) == 61
+
+
+def test_commands_of_a_table_whose_given_labels_are_named_label(run, wrong_labels):
+    wrong_labels.rename(columns={"said": "label"}).to_csv("given.csv", index=False)
+    options = ["--given-label", "label", "--exclude", "truth", "--method", "plknn"]
+    _, err = run.succeeds("fit", "given.csv", *options, "--out", "m.model")
+    run.succeeds(*last_command(err))
+    _, err = run.succeeds("review", "given.csv", *options, "--out", "page.html")
+    words = last_command(err)
+    said = wrong_labels["said"][0]
+    Path(words[words.index("--checked") + 1]).write_text(f"row,candidates,label\n0,{said},no\n")
+    run.succeeds(*words)
+    cleaned = pd.read_csv("given-cleaned.csv")
+    assert cleaned["label"].to_list() == wrong_labels["said"].to_list()
+    assert cleaned["new_label"][0] == "no"
 
 
 def test_a_model_does_not_go_to_stdout(run, people_csv):

@@ -23,6 +23,7 @@ def printed(*words):
         ["--candidates", "a b", "--candidates", "it's", "--delimiter", "\\t", "--sep", " or "],
         ["--no-answer", "-1", "--no-answer", "", "--candidates", "A*", "--prefix", "--x"],
         ["--weight-annotators", "--na-is-label", "--seed", "0", "--escape-formulas"],
+        ["--embed", "note=folder/a model", "--embed", "photo=b", "--candidates", "c"],
         ["--no-weight-annotators", "--set", "reg=0.1", "--method", "plcl", "--decimal", ","],
     ],
 )
@@ -33,6 +34,11 @@ def test_a_printed_command_has_the_options_that_were_given(options):
     expected = clean.make_context("clean", ["t 1.csv", *options, "--out", "new name.csv"]).params
     assert again == expected
     assert len(words) == len(options) + 5
+
+
+def test_a_flag_that_is_no_parameter_is_printed(monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "")
+    assert "--offline" in printed("t.csv", "--offline")
 
 
 def test_a_table_whose_name_begins_with_a_dash():

@@ -73,12 +73,19 @@ def report_lone_surrogates(where: str = "The table") -> Iterator[None]:
 def html_table(title: str, headings: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """A title and the first rows of a table, for a notebook.
 
-    >>> html_table("1 row", ["label"], [["<a>"]])
-    '<p>1 row</p><table><tr><th>label</th></tr><tr><td>&lt;a&gt;</td></tr></table>'
+    >>> html_table("1 row", ["a", "b"], [["<a>", 1 / 3], [None, 2]])  # doctest: +ELLIPSIS
+    '<p>1 row</p><table><tr><th>a</th><th>b</th></tr><tr><td>&lt;a&gt;</td><td>0.333...</table>'
     """
 
+    from ambilearn._utils.missing import is_missing  # imports NumPy, which `--help` does not need
+
+    def text(cell: object) -> str:
+        if is_missing(cell):
+            return ""
+        return escape(f"{cell:.6g}" if isinstance(cell, float) else str(cell))
+
     def line(cells: Sequence[object], tag: str) -> str:
-        return "".join(f"<{tag}>{escape(str(cell))}</{tag}>" for cell in cells)
+        return "".join(f"<{tag}>{text(cell)}</{tag}>" for cell in cells)
 
     lines = [line(headings, "th"), *(line(row, "td") for row in islice(rows, _SHOWN_ROWS))]
     body = "".join(f"<tr>{each}</tr>" for each in lines)

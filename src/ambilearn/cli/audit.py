@@ -1,6 +1,7 @@
 """The command `audit`."""
 
 from dataclasses import dataclass, fields
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,14 +10,14 @@ import click
 from ambilearn._utils.text import pluralize
 from ambilearn.cli.console import Console, user_console
 from ambilearn.cli.options import (
+    OUTPUT,
+    READ_FILE,
+    WRITTEN_FILE_OR_STREAM,
     Command,
+    Section,
     command_line,
     escape_formulas_option,
     format_options,
-    input_file,
-    output_file,
-    output_option,
-    section,
 )
 from ambilearn.cli.outputs import check_outputs, table_writer
 from ambilearn.cli.plan import file_format, open_table
@@ -26,144 +27,74 @@ if TYPE_CHECKING:
 
     from ambilearn.tables.audit import AuditedTable
 
-column_option, truth_option = section("Columns"), section("True labels")
+_COLUMNS, _TRUTH = Section("Columns"), Section("True labels")
 _DIAGRAMS = (".svg", ".png", ".pdf")
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Audit:
-    """Options of an audit."""
-
-    label: str
-    score: str | None
-    candidates: str | None
-    sep: str
-    image: str | None
-    exclude: tuple[str, ...]
-    n_rows: int
-    seed: int
-    checked: Path | None
-    truth: str | None
-
-    @property
-    def prefix(self) -> str:
-        """Prefix of the columns that `clean` wrote."""
-        from ambilearn.tables.audit import column_prefix
-
-        return column_prefix(self.label)
-
-    @property
-    def score_column(self) -> str:
-        """The column with the scores."""
-        return self.score or f"{self.prefix}score"
-
-    @property
-    def text_columns(self) -> list[str]:
-        """Columns whose cells are labels."""
-        return [column for column in (self.label, self.candidates) if column]
-
-    def texts(self, name: str, frame: "pd.DataFrame") -> list[str] | None:
-        """Candidates of each row as the table has them."""
-        from ambilearn.datasets.frames import check_columns
-        from ambilearn.tables.candidate_columns import cell_text
-
-        if self.candidates is None:
-            return None
-        check_columns(name, frame, [self.candidates])
-        return [cell_text(cell, self.sep) for cell in frame[self.candidates].to_list()]
 
 
 @click.command(
     cls=Command,
+    common=(
+        *("n_rows", "seed", "checked", "truth", "compare", "label", "score", "candidates"),
+        *("delimiter", "encoding", "sheet", "out", "prefix", "diagram"),
+    ),
     epilog="Example: ambilearn audit cleaned.csv --candidates names --out audit.html",
 )
 @click.argument("table")
-@truth_option(
+@_TRUTH.option(
     "--rows",
     "n_rows",
     type=click.IntRange(1),
     default=100,
-    show_default=True,
     metavar="N",
-    common=True,
     help="Number of rows to draw. A larger number includes the rows of a smaller one.",
 )
-@truth_option(
-    "--seed",
-    type=click.IntRange(0, 2**32 - 1),
-    default=0,
-    show_default=True,
-    metavar="N",
-    common=True,
-    help="Random seed of the draw.",
-)
-@input_file(
+@_TRUTH.seed("Random seed of the draw.")
+@_TRUTH.file(
     "--checked",
-    option=truth_option,
-    common=True,
+    type=READ_FILE,
     help="CSV file with the true labels of the drawn rows, saved by the page.",
 )
-@truth_option(
-    "--truth",
-    metavar="COLUMN",
-    common=True,
-    help="Column with the true labels, if TABLE has them for the drawn rows.",
-)
-@truth_option(
+@_TRUTH.column("--truth", help="Column with the true labels, if TABLE has them for the drawn rows.")
+@_TRUTH.option(
     "--compare",
     multiple=True,
     type=click.Path(dir_okay=False, exists=True),
     metavar="FILE",
-    common=True,
     help="The same table with labels of another method: which has more correct labels in the "
     "checked rows. Can be repeated.",
 )
-@column_option(
-    "--label", default="label", show_default=True, metavar="COLUMN", common=True, help="Labels."
-)
-@column_option(
+@_COLUMNS.column("--label", help="Labels. By default label.")
+@_COLUMNS.column(
     "--score",
-    metavar="COLUMN",
-    common=True,
-    help="Scores of the labels, from 0 to 1. By default score, or PREFIXscore for PREFIXlabel.",
+    help="Scores of the labels, from 0 to 1. By default score.",
 )
-@column_option(
+@_COLUMNS.column(
     "--candidates",
-    metavar="COLUMN",
-    common=True,
     help="Candidate labels, which the page then offers. By default all labels, up to 20.",
 )
-@column_option(
-    "--sep",
-    default="|",
-    show_default=True,
-    metavar="TEXT",
-    help="Separator of the candidates in a cell.",
+@_COLUMNS.option(
+    "--sep", default="|", metavar="TEXT", help="Separator of the candidates in a cell."
 )
-@column_option(
+@_COLUMNS.column(
     "--image",
-    metavar="COLUMN",
     help="Paths or URLs of images. By default the first column with names of image files.",
 )
-@column_option(
-    "--exclude",
-    multiple=True,
-    metavar="COLUMN",
-    help="Column that the page does not show, such as an earlier label. Can be repeated.",
-)
+@_COLUMNS.columns("--exclude", help="Column that the page does not show, such as an earlier label.")
 @format_options
-@output_option(
+@OUTPUT.option(
     "--out",
-    type=click.Path(dir_okay=False, allow_dash=True, path_type=Path),
+    type=WRITTEN_FILE_OR_STREAM,
     metavar="FILE",
-    common=True,
     help="Page to write, by default audit.html; with true labels, TABLE with the confidence.",
 )
-@output_file(
+@OUTPUT.file(
     "--diagram",
-    option=output_option,
-    common=True,
     help="Reliability diagram to write: .svg, .png or .pdf (needs the extra paper).",
+)
+@OUTPUT.option(
+    "--prefix",
+    metavar="TEXT",
+    help="Prefix of the columns label, score and confidence. By default that of --label.",
 )
 @escape_formulas_option
 def audit(
@@ -184,198 +115,224 @@ def audit(
     the output of `clean` or `predict`, or any table with labels and scores; no method is fitted.
     """
     file = file_format(table, options)
-    chosen = _Audit(**{each.name: options[each.name] for each in fields(_Audit)})
-    if chosen.truth and chosen.checked:
+    checked, truth = options["checked"], options["truth"]
+    is_page = not truth and not checked
+    if truth and checked:
         raise click.UsageError("--truth and --checked cannot be combined.")
     if diagram is not None and diagram.suffix.lower() not in _DIAGRAMS:
         raise click.UsageError(f"{diagram}: a diagram is written to {', '.join(_DIAGRAMS)} files.")
-    is_page = not chosen.truth and not chosen.checked
-    if is_page and compare:
-        raise click.UsageError("--compare needs true labels: add --checked or --truth.")
     if is_page:
         out = out or Path("audit.html")
-        _check_page(out, diagram)
+        _check_page(out, diagram, compare)
     with user_console() as console:
-        check_outputs([out, diagram], [table, chosen.checked, *compare])
+        check_outputs([out, diagram], [table, checked, *compare])
         console.show("reading the table")
         write = None
         if not is_page and out is not None:
+            sep = options["sep"]
             write = table_writer(
-                console, table, out, file, sep=chosen.sep, escape_formulas=escape_formulas
+                console, table, out, file, sep=sep, escape_formulas=escape_formulas
             )
         name, frame = file.read(open_table(table))
-        if is_page:
-            folder = Path.cwd() if table == "-" else Path(table).parent
-            _write_page(console, folder, name, frame, out or Path(), chosen, file.decimal)
+        names = {each.name for each in fields(_Audit)}
+        given = {key: value for key, value in options.items() if key in names}
+        audited = _Audit(console=console, name=name, frame=frame, **given)
+        if out is not None and is_page:
+            audited.write_page(Path.cwd() if table == "-" else Path(table).parent, out)
             return
-        audited = _audit(console, name, frame, chosen, file.decimal)
-        _describe(console, name, audited, chosen.checked is not None)
+        audited.report()
         for other in compare:
-            _compare(console, audited, name, *file.read(open_table(other)), chosen.label)
+            audited.compare(*file.read(open_table(other)))
         if diagram is not None:
-            _draw(console, audited, diagram)
+            audited.draw(diagram)
         if write is not None:
-            write(audited.frame, chosen.text_columns)
+            write(audited.result.frame, audited.text_columns)
 
 
-def _check_page(out: Path, diagram: Path | None) -> None:
-    if diagram is not None:
-        raise click.UsageError("--diagram needs true labels: add --checked or --truth.")
+def _check_page(out: Path, diagram: Path | None, compare: tuple[str, ...]) -> None:
+    if diagram is not None or compare:
+        option = "--compare" if compare else "--diagram"
+        raise click.UsageError(f"{option} needs true labels: add --checked or --truth.")
     if out.suffix.lower() not in (".html", ".htm"):
         raise click.UsageError(
             f"{out}: without --checked or --truth a page is written; use a name that ends in .html."
         )
 
 
-def _write_page(
-    console: Console,
-    folder: Path,
-    name: str,
-    frame: "pd.DataFrame",
-    out: Path,
-    chosen: _Audit,
-    decimal: str,
-) -> None:
-    from ambilearn.confidence.sampling import draw_audit
-    from ambilearn.datasets.frames import check_columns
-    from ambilearn.review.audit import review_from_audit
-    from ambilearn.review.from_table import format_cell
-    from ambilearn.review.images import Images
-    from ambilearn.review.page import write_review
-    from ambilearn.tables.audit import label_texts, read_scores
-    from ambilearn.tables.candidate_columns import expand_patterns
-    from ambilearn.tables.clean import NEW_COLUMNS
-    from ambilearn.tables.image_files import find_image_column
+@dataclass(frozen=True, kw_only=True)
+class _Audit:
+    """A table and the options of its audit."""
 
-    label, score, image = chosen.label, chosen.score_column, chosen.image
-    check_columns(name, frame, [label, score, *([image] if image else [])])
-    labels, texts = label_texts(name, frame, label), chosen.texts(name, frame)
-    sample = draw_audit(read_scores(name, frame, score, decimal), chosen.n_rows, chosen.seed)
-    excluded = expand_patterns(name, frame, chosen.exclude)
-    check_columns(name, frame, list(excluded))
-    written = {f"{chosen.prefix}{column}" for column in NEW_COLUMNS}
-    hidden = {*chosen.text_columns, score, *written, *excluded}
-    cells = {c: [*map(format_cell, frame[c].to_list())] for c in frame if c not in hidden}
-    review = review_from_audit(
-        frame,
-        sample.rows.tolist(),
-        labels,
-        texts,
-        sep=chosen.sep,
-        name=name,
-        hidden=hidden,
-        image=image or find_image_column(cells),
-        images=Images(folder, out.parent),
-    )
-    write_review(review, out)
-    console.say(
-        f"wrote {out}: {pluralize(len(review.rows), 'row')} of {len(frame):,}, drawn at random; "
-        "open it in a browser"
-    )
-    context = click.get_current_context()
-    further = command_line(
-        context,
-        context.command,
-        without=("image", "exclude"),  # of the page
-        checked=review.download,
-        out="audited.csv",
-    )
-    console.say("To use the labels that you download from the page:")
-    console.say(f"  {further}")
+    console: Console
+    name: str
+    frame: "pd.DataFrame"
+    label: str | None
+    score: str | None
+    prefix: str | None
+    candidates: str | None
+    sep: str
+    image: str | None
+    exclude: tuple[str, ...]
+    n_rows: int
+    seed: int
+    decimal: str
+    checked: Path | None
+    truth: str | None
 
+    @property
+    def label_column(self) -> str:
+        """The column with the labels."""
+        return self.label or f"{self.prefix or ''}label"
 
-def _audit(
-    console: Console, name: str, frame: "pd.DataFrame", chosen: _Audit, decimal: str
-) -> "AuditedTable":
-    import numpy as np
+    @property
+    def text_columns(self) -> list[str]:
+        """Columns whose cells are labels."""
+        return [column for column in (self.label_column, self.candidates) if column]
 
-    from ambilearn.datasets.frames import check_columns
-    from ambilearn.tables.audit import audit_table, label_texts
-    from ambilearn.tables.corrections import read_corrections
+    def texts(self) -> list[str] | None:
+        """Candidates of each row as the table has them."""
+        from ambilearn.datasets.frames import check_columns
+        from ambilearn.tables.candidate_columns import cell_text
 
-    console.show("auditing the labels")
-    truth: Any = chosen.truth
-    random: set[int] = set()
-    if truth is None:
-        check_columns(name, frame, [chosen.label])
-        labels = label_texts(name, frame, chosen.label)
-        texts = chosen.texts(name, frame) or labels
-        classes = np.array(sorted(set(labels)), dtype=object)
-        answers = read_corrections(chosen.checked, texts, classes, sep=chosen.sep)
-        truth, random = answers.labels, answers.random
-    return audit_table(
-        frame,
-        truth,
-        label=chosen.label,
-        score=chosen.score_column,
-        n_rows=chosen.n_rows,
-        random_state=chosen.seed,
-        decimal=decimal,
-        name=name,
-        random_rows=random,
-    )
+        if self.candidates is None:
+            return None
+        check_columns(self.name, self.frame, [self.candidates])
+        return [cell_text(cell, self.sep) for cell in self.frame[self.candidates].to_list()]
 
+    def write_page(self, folder: Path, out: Path) -> None:
+        """Write a page for the drawn rows; ``folder`` has their images."""
+        from ambilearn.confidence.sampling import draw_audit
+        from ambilearn.datasets.frames import check_columns
+        from ambilearn.review.audit import review_from_audit
+        from ambilearn.review.from_table import format_cell
+        from ambilearn.review.images import Images
+        from ambilearn.review.page import write_review
+        from ambilearn.tables.audit import column_prefix, label_texts, read_scores
+        from ambilearn.tables.candidate_columns import expand_patterns
+        from ambilearn.tables.clean import NEW_COLUMNS
+        from ambilearn.tables.image_files import find_image_column
 
-def _compare(
-    console: Console,
-    audited: "AuditedTable",
-    name: str,
-    other: str,
-    frame: "pd.DataFrame",
-    label: str,
-) -> None:
-    """The share of correct labels of another table, and its difference from the first."""
-    from ambilearn.tables.audit import compare_tables
-
-    share, found = compare_tables(audited, frame, label=label, name=other)
-    console.say(
-        f"{other}: {share.share:.1%} of the labels are correct (95% interval: {share.low:.1%} to "
-        f"{share.high:.1%}), {found.difference:+.1%} compared with {name} in the same rows "
-        f"({found.low:+.1%} to {found.high:+.1%})"
-    )
-    n_left = share.n_rows - share.n_checked
-    if found.decided:
-        console.say("These rows decide which of the two has more correct labels.")
-    elif found.n_to_decide < n_left:
-        more = pluralize(int(found.n_to_decide), "further row")
-        console.say(f"These rows do not decide; about {more} would, if the difference remains.")
-    else:
-        console.say("These rows do not decide, and more rows probably would not either.")
-
-
-def _describe(console: Console, name: str, audited: "AuditedTable", checked: bool) -> None:
-    """The share of correct labels, its interval, and how to make it narrower."""
-    from ambilearn.tables.audit import describe_ignored
-
-    share = audited.share
-    left = len(audited.sample.rows) - share.n_checked
-    console.say(
-        f"{name}: {pluralize(share.n_rows, 'row')}, {share.n_checked:,} of them drawn at random "
-        "and checked"
-    )
-    if audited.n_ignored and checked:
-        n_known = audited.n_ignored + share.n_checked
-        console.say(describe_ignored(audited.n_ignored, n_known), style="yellow")
-    if left:
-        console.say(
-            f"{pluralize(left, 'drawn row')} without a true label. If these are the difficult "
-            "ones, the share of correct labels is too high: label them, too.",
-            style="yellow",
+        name, frame, label, image = self.name, self.frame, self.label_column, self.image
+        prefix = column_prefix(label) if self.prefix is None else self.prefix
+        score = self.score or f"{prefix}score"
+        check_columns(name, frame, [label, score, *([image] if image else [])])
+        labels, texts = label_texts(name, frame, label), self.texts()
+        sample = draw_audit(read_scores(name, frame, score, self.decimal), self.n_rows, self.seed)
+        excluded = expand_patterns(name, frame, self.exclude)
+        check_columns(name, frame, list(excluded))
+        written = {f"{prefix}{column}" for column in NEW_COLUMNS}
+        hidden = {*self.text_columns, score, *written, *excluded}
+        cells = {c: [*map(format_cell, frame[c].to_list())] for c in frame if c not in hidden}
+        review = review_from_audit(
+            frame,
+            sample.rows.tolist(),
+            labels,
+            texts,
+            sep=self.sep,
+            name=name,
+            hidden=hidden,
+            image=image or find_image_column(cells),
+            images=Images(folder, out.parent),
         )
-    console.say(
-        f"{share.share:.1%} of the labels are correct (95% interval: {share.low:.1%} to "
-        f"{share.high:.1%})"
-    )
-    if (further := share.n_to_halve) > left:
-        console.say(
-            f"To halve the interval, check about {pluralize(further, 'further row')}: "
-            f"--rows {share.n_checked + further}"
+        write_review(review, out)
+        self.console.say(
+            f"wrote {out}: {pluralize(len(review.rows), 'row')} of {len(frame):,}, drawn at "
+            "random; open it in a browser"
+        )
+        context = click.get_current_context()
+        further = command_line(
+            context,
+            context.command,
+            without=("image", "exclude"),  # of the page
+            checked=review.download,
+            out=f"{Path(context.params['table']).stem.strip('-') or 'table'}-audited.csv",
+        )
+        self.console.say("To use the labels that you download from the page:")
+        self.console.say(f"  {further}")
+
+    @cached_property
+    def result(self) -> "AuditedTable":
+        """The table with true labels of the drawn rows."""
+        import numpy as np
+
+        from ambilearn.datasets.frames import check_columns
+        from ambilearn.tables.audit import audit_table, label_texts
+        from ambilearn.tables.corrections import read_corrections
+
+        self.console.show("auditing the labels")
+        truth: Any = self.truth
+        random: set[int] = set()
+        if truth is None:
+            check_columns(self.name, self.frame, [self.label_column])
+            labels = label_texts(self.name, self.frame, self.label_column)
+            classes = np.array(sorted(set(labels)), dtype=object)
+            answers = read_corrections(self.checked, self.texts() or labels, classes, sep=self.sep)
+            truth, random = answers.labels, answers.random
+        return audit_table(
+            self.frame,
+            truth,
+            label=self.label_column,
+            score=self.score,
+            prefix=self.prefix,
+            n_rows=self.n_rows,
+            random_state=self.seed,
+            decimal=self.decimal,
+            name=self.name,
+            random_rows=random,
         )
 
+    def report(self) -> None:
+        """Print the share of correct labels, its interval, and how to make it narrower."""
+        from ambilearn.tables.audit import describe_ignored
 
-def _draw(console: Console, audited: "AuditedTable", diagram: Path) -> None:
-    from ambilearn.confidence.diagram import ReliabilityDisplay, save_figure
+        console, audited, share = self.console, self.result, self.result.share
+        left = len(audited.sample.rows) - share.n_checked
+        console.say(
+            f"{self.name}: {pluralize(share.n_rows, 'row')}, {share.n_checked:,} of them drawn at "
+            "random and checked"
+        )
+        if audited.n_ignored and self.checked is not None:
+            n_known = audited.n_ignored + share.n_checked
+            console.say(describe_ignored(audited.n_ignored, n_known), style="yellow")
+        if left:
+            console.say(
+                f"{pluralize(left, 'drawn row')} without a true label. If these are the difficult "
+                "ones, the share of correct labels is too high: label them, too.",
+                style="yellow",
+            )
+        console.say(
+            f"{share.share:.1%} of the labels are correct (95% interval: {share.low:.1%} to "
+            f"{share.high:.1%})"
+        )
+        if (further := share.n_to_halve) > left:
+            console.say(
+                f"To halve the interval, check about {pluralize(further, 'further row')}: "
+                f"--rows {share.n_checked + further}"
+            )
 
-    console.show("drawing the diagram")
-    save_figure(ReliabilityDisplay.from_audit(audited).figure_, diagram)
-    console.say(f"wrote {diagram}")
+    def compare(self, other: str, frame: "pd.DataFrame") -> None:
+        """Print the share of correct labels of another table, and its difference."""
+        from ambilearn.tables.audit import compare_tables
+
+        share, found = compare_tables(self.result, frame, label=self.label_column, name=other)
+        self.console.say(
+            f"{other}: {share.share:.1%} of the labels are correct (95% interval: {share.low:.1%} "
+            f"to {share.high:.1%}), {found.difference:+.1%} compared with {self.name} in the same "
+            f"rows ({found.low:+.1%} to {found.high:+.1%})"
+        )
+        if found.decided:
+            decision = "decide which of the two has more correct labels."
+        elif found.n_to_decide < share.n_rows - share.n_checked:
+            more = pluralize(int(found.n_to_decide), "further row")
+            decision = f"do not decide; about {more} would, if the difference remains."
+        else:
+            decision = "do not decide, and more rows probably would not either."
+        self.console.say(f"These rows {decision}")
+
+    def draw(self, diagram: Path) -> None:
+        """Draw the reliability diagram."""
+        from ambilearn.confidence.diagram import ReliabilityDisplay, save_figure
+
+        self.console.show("drawing the diagram")
+        save_figure(ReliabilityDisplay.from_audit(self.result).figure_, diagram)
+        self.console.say(f"wrote {diagram}")

@@ -7,11 +7,12 @@ import click
 
 from ambilearn.cli.console import Console, user_console
 from ambilearn.cli.options import (
+    COMMON,
+    OUTPUT,
     Command,
     candidate_options,
     image_options,
     method_options,
-    model_out_option,
     output_options,
     votes_options,
 )
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 @click.command(
     cls=Command,
+    common=(*COMMON, "truth", "tune", "model_out"),
     epilog="Example: ambilearn clean people.csv --candidates names --out cleaned.csv",
 )
 @click.argument("table")
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 @image_options
 @method_options
 @output_options
-@model_out_option
+@OUTPUT.file("--model-out", help="Also save the model, for `predict`.")
 def clean(table: str, out: Path, prefix: str, model_out: Path | None, **options: Any) -> None:
     """Choose one of the candidate labels of each row of a table.
 
@@ -101,7 +103,8 @@ def write_results(
         corrected = request.correct(console, table, prefix)
         write(corrected.frame, [*table.candidate_columns, *labels])
         if model_out is not None:
-            save(console, request.fit(console, corrected.table), model_out, request.source)
+            model = request.fit(console, corrected.table)
+            save(console, model, model_out, request, corrected.table)
         return
     plan = request.plan(console, table, new_rows=model_out is not None)
     cleaned = clean_table(**plan._asdict(), prefix=prefix, progress=console.stage)
@@ -111,7 +114,7 @@ def write_results(
     write(cleaned.frame, [*cleaned.table.candidate_columns, *labels])
     describe_cleaned(console, cleaned)
     if model_out is not None:
-        save(console, cleaned.model, model_out, str(request.table.features_from or request.source))
+        save(console, cleaned.model, model_out, request, cleaned.table)
 
 
 def _check_given_label_options(request: Request, has_model: bool) -> None:

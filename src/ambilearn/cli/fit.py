@@ -7,14 +7,15 @@ import click
 
 from ambilearn.cli.console import Console, user_console
 from ambilearn.cli.options import (
+    COMMON,
+    OUTPUT,
     Command,
     candidate_options,
     command_line,
     escape_formulas_option,
+    free_prefix,
     image_options,
     method_options,
-    output_file,
-    output_option,
     votes_options,
 )
 from ambilearn.cli.plan import Request
@@ -24,11 +25,13 @@ if TYPE_CHECKING:
     from ambilearn.tables.model import TableModel
     from ambilearn.tables.read import CandidateTable
 
+_PREDICTED = ("label", "score", "confidence")  # new columns of `predict`
 _SIZES = ((2**30, "GB"), (2**20, "MB"), (2**10, "kB"))
 
 
 @click.command(
     cls=Command,
+    common=(*COMMON, "truth", "tune"),
     epilog="Example: ambilearn fit people.csv --candidates names --out people.model",
 )
 @click.argument("table")
@@ -36,7 +39,7 @@ _SIZES = ((2**30, "GB"), (2**20, "MB"), (2**10, "kB"))
 @votes_options
 @image_options
 @method_options
-@output_file("--out", option=output_option, common=True, help="Model file to write. Required.")
+@OUTPUT.file("--out", help="Model file to write. Required.")
 @escape_formulas_option
 def fit(table: str, out: Path | None, **options: Any) -> None:
     """Learn from a table and save a model that labels new rows.
@@ -75,22 +78,26 @@ def write_model(console: Console, request: Request, table: "CandidateTable", out
     if not request.table.given_label:  # else the share of right labels is shown with the correction
         learned = plan.table.with_min_votes(model.min_votes)
         describe_accuracy(console, learned, model.method.transduction_)
-    save(console, model, out, str(request.table.features_from or request.source))
+    save(console, model, out, request, plan.table)
 
 
-def save(console: Console, model: "TableModel", out: Path, source: str) -> None:
-    """Save a model, and say how to use it; ``source`` is the table that it was fitted to."""
+def save(
+    console: Console, model: "TableModel", out: Path, request: Request, table: "CandidateTable"
+) -> None:
+    """Save a model, and say how to use it for the table that it was fitted to."""
     from ambilearn.tables.model_file import save_model
 
     console.show("saving the model")
     save_model(model, out)
     console.say(f"saved {out} ({_size(out)}). To label a table with the same features:")
+    context = click.get_current_context()
     command = command_line(
-        click.get_current_context(),
+        context,
         predict,
         str(out),
-        source,
-        without=("out", "prefix", "device", "escape_formulas"),
+        str(request.table.features_from or request.source),
+        without=("out", "device", "escape_formulas"),
+        prefix=free_prefix(table.frame, _PREDICTED, context.params.get("prefix", "")),
     )
     console.say(f"  {command}")
 

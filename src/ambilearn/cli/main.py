@@ -44,7 +44,11 @@ def _discard_output() -> None:
 
 @click.group(
     cls=_OneLineErrors,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "max_content_width": 100,
+        "show_default": True,
+    },
 )
 @click.version_option(__version__, prog_name="ambilearn")
 def main() -> None:

@@ -1,8 +1,7 @@
 """Options that the commands on a user's table share, and how their help is shown."""
 
 import os
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Collection, Mapping
 from inspect import cleandoc
 from pathlib import Path
 from shlex import join
@@ -12,24 +11,27 @@ import click
 
 from ambilearn.registry import METHODS, REMOVED, find_method
 
-_FORMATS = click.Choice(["csv", "tsv", "parquet", "jsonl", "json", "xlsx"])
+READ_FILE = click.Path(dir_okay=False, exists=True, path_type=Path)
+WRITTEN_FILE = click.Path(dir_okay=False, path_type=Path)
+WRITTEN_FILE_OR_STREAM = click.Path(dir_okay=False, allow_dash=True, path_type=Path)
 
-
-class _Option(click.Option):
-    """An option in a section of ``--help-all``; ``--help`` has it only if it is ``common``."""
-
-    def __init__(
-        self, *names: Any, section: str = "Other", common: bool = False, **options: Any
-    ) -> None:
-        super().__init__(*names, **options)
-        self.section, self.common = section, common
+# What most people need of the options for tables with candidates.
+COMMON = (
+    *("candidates", "given_label", "missing", "checked", "exclude", "embed"),
+    *("delimiter", "encoding", "sheet", "method", "out"),
+)
 
 
 class Command(click.Command):
     """A command with a short ``--help`` and a complete ``--help-all``.
 
-    The short help has the first two paragraphs of the description and the common options.
+    The short help has the first two paragraphs of the description and the options named in
+    ``common``.
     """
+
+    def __init__(self, *arguments: Any, common: Collection[str], **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        self._common = common
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """The options, with ``--help-all`` at the end."""
@@ -49,9 +51,9 @@ class Command(click.Command):
         sections: dict[str, list[tuple[str, str]]] = {}
         for option in self.get_params(ctx):
             record = option.get_help_record(ctx) if isinstance(option, click.Option) else None
-            if record is not None and (complete or getattr(option, "common", True)):
-                title = getattr(option, "section", "Other") if complete else "Options"
-                sections.setdefault(title, []).append(record)
+            title = getattr(option, "section", "Other")
+            if record is not None and (complete or title == "Other" or option.name in self._common):
+                sections.setdefault(title if complete else "Options", []).append(record)
         for title, records in sections.items():
             with formatter.section(title):
                 formatter.write_dl(records)
@@ -82,19 +84,50 @@ _HELP_ALL = click.Option(
 )
 
 
-def section(title: str) -> Callable[..., Callable[[Any], Any]]:
-    """``click.option`` for options that a :class:`Command` lists under a title."""
-    return partial(click.option, cls=_Option, section=title)
+class _Option(click.Option):
+    """An option in a section of ``--help-all``."""
+
+    def __init__(self, *arguments: Any, section: str, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        self.section = section
 
 
-# Sections of the complete help.
-candidate_option = section("Labels")
-votes_option = section("Answers of annotators")
-feature_option = section("Features")
-table_option = section("Reading the table")
-image_option = section("Images")
-method_option = section("Learning")
-output_option = section("Output")
+class Section:
+    """The options under one title of ``--help-all``."""
+
+    def __init__(self, title: str) -> None:
+        self._title = title
+
+    def option(self, *names: str, **settings: Any) -> Callable[[Any], Any]:
+        """``click.option``; an option with a default shows it."""
+        return click.option(*names, cls=_Option, section=self._title, **settings)
+
+    def flag(self, *names: str, help: str, **settings: Any) -> Callable[[Any], Any]:
+        """An option without a value."""
+        return self.option(*names, is_flag=True, help=help, **settings)
+
+    def columns(self, *names: str, help: str) -> Callable[[Any], Any]:
+        """An option that names columns, also by patterns."""
+        text = f"{help} Can be repeated, or a pattern such as 'A*'."
+        return self.option(*names, multiple=True, metavar="COLUMN", help=text)
+
+    def column(self, *names: str, help: str, default: str | None = None) -> Callable[[Any], Any]:
+        """An option that names one column."""
+        return self.option(*names, metavar="COLUMN", help=help, default=default)
+
+    def file(self, *names: str, help: str, type: click.Path = WRITTEN_FILE) -> Callable[[Any], Any]:
+        """An option that names a file, by default one that is written."""
+        return self.option(*names, type=type, metavar="FILE", help=help)
+
+    def seed(self, help: str) -> Callable[[Any], Any]:
+        """The option ``--seed``."""
+        kind = click.IntRange(0, 2**32 - 1)
+        return self.option("--seed", type=kind, default=0, metavar="N", help=help)
+
+
+LABELS, ANNOTATORS = Section("Labels"), Section("Answers of annotators")
+FEATURES, IMAGES = Section("Features"), Section("Images")
+READING, LEARNING, OUTPUT = Section("Reading the table"), Section("Learning"), Section("Output")
 
 
 def add_options(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -134,154 +167,96 @@ def _go_offline(context: click.Context, parameter: click.Parameter, value: bool)
         os.environ["HF_HUB_OFFLINE"] = "1"
 
 
-def input_file(*names: str, option: Callable[..., Any], help: str, common: bool = False) -> Any:
-    """An option with a file that is read."""
-    kind = click.Path(dir_okay=False, exists=True, path_type=Path)
-    return option(*names, type=kind, metavar="FILE", help=help, common=common)
-
-
-def output_file(*names: str, option: Callable[..., Any], help: str, common: bool = False) -> Any:
-    """An option with a file that is written."""
-    kind = click.Path(dir_okay=False, path_type=Path)
-    return option(*names, type=kind, metavar="FILE", help=help, common=common)
-
-
 format_options = add_options(
-    table_option(
+    READING.option(
         "--delimiter",
         callback=_one_sign,
         metavar="CHAR",
-        common=True,
         help="Character between the cells of a CSV table.",
     ),
-    table_option(
-        "--encoding", metavar="NAME", common=True, help="Encoding of text, by default utf-8."
-    ),
-    table_option(
-        "--sheet",
-        metavar="NAME",
-        common=True,
-        help="Sheet of an Excel file, by default the first.",
-    ),
-    table_option(
+    READING.option("--encoding", metavar="NAME", help="Encoding of text, by default utf-8."),
+    READING.option("--sheet", metavar="NAME", help="Sheet of an Excel file, by default the first."),
+    READING.option(
         "--decimal",
         type=click.Choice([".", ","]),
         default=".",
-        show_default=True,
         help="Decimal separator of numbers, in the table and in new columns of a CSV file.",
     ),
-    table_option(
+    READING.option(
         "--format",
-        type=_FORMATS,
+        type=click.Choice(["csv", "tsv", "parquet", "jsonl", "json", "xlsx"]),
         help="Format of a table without a known file extension; standard input is CSV.",
     ),
 )
 
-checked_option = input_file(
-    "--checked",
-    option=candidate_option,
-    common=True,
-    help="CSV file of labels that a person has set, saved by the page of `review`.",
-)
-
 embed_options = add_options(
-    feature_option(
+    FEATURES.option(
         "--embed",
         multiple=True,
         metavar="COLUMN=MODEL",
         callback=_models_of_columns,
-        common=True,
         help="Column of texts or image files, and a pretrained network for it: a name at Hugging "
         "Face or a folder. Can be repeated.",
     ),
-    feature_option(
-        "--offline",
-        is_flag=True,
-        expose_value=False,
-        callback=_go_offline,
-        help="Download no network.",
+    FEATURES.flag(
+        "--offline", expose_value=False, callback=_go_offline, help="Download no network."
     ),
 )
 
 candidate_options = add_options(
-    candidate_option(
+    LABELS.option(
         "--candidates",
         multiple=True,
         metavar="COLUMN",
-        common=True,
         help="Candidate labels of each row. For several annotators repeat it, or use 'A*'.",
     ),
-    candidate_option(
+    LABELS.column(
         "--given-label",
-        metavar="COLUMN",
-        common=True,
         help="Instead of --candidates: one label per row, of which some are wrong.",
     ),
-    candidate_option(
+    LABELS.option(
         "--missing",
         type=click.Choice(["error", "any", "skip"]),
-        common=True,
         help="Rows without labels: an error (default), any label (default with several "
         "annotators), or left out.",
     ),
-    candidate_option(
-        "--sep",
-        default="|",
-        show_default=True,
-        metavar="TEXT",
-        help="Separator of the labels in a cell.",
-    ),
-    candidate_option(
+    LABELS.option("--sep", default="|", metavar="TEXT", help="Separator of the labels in a cell."),
+    LABELS.option(
         "--min-votes",
         type=click.IntRange(1),
         metavar="N",
         help="With several annotators: number of votes that a candidate needs. By default 1; "
         "--tune also tries 2.",
     ),
-    candidate_option(
+    LABELS.option(
         "--fallback",
         type=click.Choice(["error", "union"]),
         default="error",
-        show_default=True,
         help="If no label of a row has enough votes: report an error, or use all its votes.",
     ),
-    candidate_option(
-        "--na-is-label",
-        is_flag=True,
-        help="Read a cell NA, NaN, null, None, … as a label, not as missing.",
+    LABELS.flag(
+        "--na-is-label", help="Read a cell NA, NaN, null, None, … as a label, not as missing."
     ),
-    checked_option,
-    candidate_option(
-        "--truth",
-        metavar="COLUMN",
-        common=True,
-        help="True labels, where known: reports the accuracy; never a feature.",
+    LABELS.file(
+        "--checked",
+        type=READ_FILE,
+        help="CSV file of labels that a person has set, saved by the page of `review`.",
     ),
-    feature_option(
-        "--exclude",
-        multiple=True,
-        metavar="COLUMN",
-        common=True,
-        help="Column that is not a feature, such as an id. Can be repeated.",
+    LABELS.column(
+        "--truth", help="True labels, where known: reports the accuracy; never a feature."
     ),
-    feature_option(
-        "--features",
-        multiple=True,
-        metavar="COLUMN",
-        help="Column to use as a feature; all other columns are excluded. Can be repeated.",
-    ),
-    feature_option(
+    FEATURES.columns("--exclude", help="Column that is not a feature, such as an id."),
+    FEATURES.columns("--features", help="Column to use as a feature; all others are excluded."),
+    FEATURES.columns(
         "--categorical",
-        multiple=True,
-        metavar="COLUMN",
         help="Feature whose numbers are codes of categories, or that is left out because it agrees "
-        "with the labels. Can be repeated.",
+        "with the labels.",
     ),
     embed_options,
     format_options,
 )
 
-image_folder_option = image_option(
+image_folder_option = IMAGES.option(
     "--image-folder",
     "image_folders",
     multiple=True,
@@ -292,9 +267,8 @@ image_folder_option = image_option(
 )
 
 image_options = add_options(
-    image_option(
+    IMAGES.column(
         "--image",
-        metavar="COLUMN",
         help="Column with names of image files. deepplcl learns from the images, and from no other "
         "column; for other methods the column is not a feature.",
     ),
@@ -302,48 +276,36 @@ image_options = add_options(
 )
 
 votes_options = add_options(
-    votes_option(
+    ANNOTATORS.column(
         "--item",
-        metavar="COLUMN",
         help="TABLE has one answer per row (long form): the column with the item, here and in "
         "--features-from.",
     ),
-    votes_option("--annotator", metavar="COLUMN", help="Long form: column with the annotator."),
-    votes_option("--answer", metavar="COLUMN", help="Long form: column with the answer."),
-    votes_option(
+    ANNOTATORS.column("--annotator", help="Long form: column with the annotator."),
+    ANNOTATORS.column("--answer", help="Long form: column with the answer."),
+    ANNOTATORS.option(
         "--features-from",
         metavar="FILE",
         help="Long form: table with the features, one row per item. The output has these rows.",
     ),
-    votes_option(
+    ANNOTATORS.option(
         "--no-answer",
         multiple=True,
         metavar="CODE",
         help="Code for no answer, such as -1. Can be repeated.",
     ),
-    votes_option(
+    ANNOTATORS.option(
         "--weight-annotators/--no-weight-annotators",
         default=None,
         help="Estimate the reliability of annotators from their answers and the features, and "
         "weight them by it. Default if there are several annotators and --min-votes is not given.",
     ),
-    output_file(
+    ANNOTATORS.file(
         "--annotators-out",
-        option=votes_option,
         help="Table to write, one row for each annotator. The confusions, one row for each "
         "annotator, right label and given label, are written beside it: NAME-confusions.",
     ),
 )
-
-
-def device_option(option: Any) -> Any:
-    """``--device``, under the title of ``option``."""
-    return option(
-        "--device",
-        metavar="NAME",
-        help="Device to compute on, such as cuda; needs PyTorch (the extra torch). By default "
-        "the CPU; for deepplcl a GPU, if there is one.",
-    )
 
 
 class _MethodName(click.Choice[str]):
@@ -359,15 +321,21 @@ class _MethodName(click.Choice[str]):
         return super().convert(value, param, ctx)
 
 
+device_option = LEARNING.option(
+    "--device",
+    metavar="NAME",
+    help="Device to compute on, such as cuda; needs PyTorch (the extra torch). By default the CPU; "
+    "for deepplcl a GPU, if there is one.",
+)
+
 method_options = add_options(
-    method_option(
+    LEARNING.option(
         "--method",
         type=_MethodName(list(METHODS)),
         metavar="NAME",
-        common=True,
         help=f"One of {', '.join(METHODS)}. By default chosen by the table.",
     ),
-    method_option(
+    LEARNING.option(
         "--set",
         "settings",
         multiple=True,
@@ -377,63 +345,52 @@ method_options = add_options(
         "methods use all rows, or 2000 landmarks from 20 000 rows on, unless n_landmarks=N is set; "
         "with --device always all rows. Can be repeated.",
     ),
-    method_option(
-        "--tune",
-        is_flag=True,
-        common=True,
-        help="Choose parameters by cross-validation on the candidates.",
-    ),
-    method_option(
+    LEARNING.flag("--tune", help="Choose parameters by cross-validation on the candidates."),
+    LEARNING.flag(
         "--fast",
-        is_flag=True,
-        common=True,
         help="Labels and scores only: no confidence, and no search for wrong candidates.",
     ),
-    method_option(
-        "--seed",
-        type=click.IntRange(0, 2**32 - 1),
-        default=0,
-        show_default=True,
-        metavar="N",
-        help="Random seed.",
-    ),
-    device_option(method_option),
+    LEARNING.seed("Random seed."),
+    device_option,
 )
 
-escape_formulas_option = output_option(
+escape_formulas_option = OUTPUT.flag(
     "--escape-formulas",
-    is_flag=True,
     help="In CSV files, write ' before text that a spreadsheet would run as a formula.",
 )
 
-prefix_option = output_option(
+prefix_option = OUTPUT.option(
     "--prefix",
     default="",
+    show_default=False,
     metavar="TEXT",
-    common=True,
     help="Prefix of the names of the new columns.",
 )
 
-model_out_option = output_file(
-    "--model-out",
-    option=output_option,
-    common=True,
-    help="Also save the model, for `predict`.",
-)
-
 output_options = add_options(
-    output_option(
+    OUTPUT.option(
         "--out",
-        type=click.Path(dir_okay=False, allow_dash=True, path_type=Path),
+        type=WRITTEN_FILE_OR_STREAM,
         default="-",
+        show_default=False,
         metavar="FILE",
-        common=True,
         help="Table to write: .csv, .tsv (also .gz), .parquet, .jsonl, .json. By default standard "
         "output.",
     ),
     prefix_option,
     escape_formulas_option,
 )
+
+
+def free_prefix(columns: Collection[object], new: Collection[str], prefix: str = "") -> str:
+    """A prefix with which the names of new columns differ from those of a table.
+
+    >>> free_prefix(["x", "label"], ["label", "score"])
+    'new_'
+    """
+    while any(f"{prefix}{name}" in columns for name in new):
+        prefix += "new_"
+    return prefix
 
 
 def command_line(
@@ -446,18 +403,19 @@ def command_line(
     """A command on the same table with the options of this one, to be copied to a shell.
 
     ``arguments`` are by default the table; ``without`` has the names of options that are left out,
-    and ``added`` values of further ones.
+    and ``added`` values of further ones, without those that are empty.
     """
     words = ["ambilearn", str(command.name)]
-    for option in command.params:
-        name = str(option.name)
-        if context.get_parameter_source(name) is not click.core.ParameterSource.COMMANDLINE:
-            continue
-        if isinstance(option, click.Option) and name not in (*without, *added):
-            words += _option_words(option, context.params[name])
-    for option in command.params:
-        if isinstance(option, click.Option) and option.name in added:
-            words += _option_words(option, added[option.name])
+    added = {name: value for name, value in added.items() if value != ""}
+    given = {
+        name: context.params.get(name, True)  # flags such as --offline are no parameters
+        for name in (str(option.name) for option in command.params)
+        if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+        and name not in without
+    }
+    for option in sorted(command.params, key=lambda option: option.name in added):
+        if isinstance(option, click.Option) and option.name in given | added:
+            words += _option_words(option, (given | added)[str(option.name)])
     arguments = arguments or (str(context.params["table"]),)
     if any(each.startswith("-") and each != "-" for each in arguments):  # not an option
         return join([*words, "--", *arguments])
@@ -468,6 +426,8 @@ def _option_words(option: click.Option, value: Any) -> list[str]:
     """An option as it is written on the command line."""
     if isinstance(value, bool):
         return option.opts[:1] if value else option.secondary_opts[:1]
+    if isinstance(value, Mapping):
+        value = tuple(f"{key}={each}" for key, each in value.items())
     words = []
     for each in value if isinstance(value, tuple) else [value]:
         is_tab = option.name == "delimiter" and each == "\t"

@@ -14,7 +14,6 @@ from ambilearn.cli.options import (
     format_options,
     image_folder_option,
     output_options,
-    section,
 )
 from ambilearn.cli.outputs import check_outputs, table_writer
 from ambilearn.cli.plan import check_device, file_format, open_table
@@ -22,6 +21,7 @@ from ambilearn.cli.plan import check_device, file_format, open_table
 
 @click.command(
     cls=Command,
+    common=("delimiter", "encoding", "sheet", "embed", "device", "out", "prefix"),
     epilog="Example: ambilearn predict people.model new.csv --out labeled.csv",
 )
 @click.argument("model", type=click.Path(exists=True, dir_okay=False, path_type=Path))
@@ -29,7 +29,7 @@ from ambilearn.cli.plan import check_device, file_format, open_table
 @format_options
 @embed_options
 @image_folder_option
-@device_option(section("Work"))
+@device_option
 @output_options
 def predict(
     model: Path,

@@ -8,14 +8,17 @@ import click
 from ambilearn._utils.text import pluralize
 from ambilearn.cli.console import Console, user_console
 from ambilearn.cli.options import (
+    COMMON,
+    IMAGES,
+    OUTPUT,
     Command,
+    Section,
     candidate_options,
     command_line,
+    free_prefix,
     image_folder_option,
-    image_option,
     method_options,
-    output_option,
-    section,
+    prefix_option,
     votes_options,
 )
 from ambilearn.cli.outputs import check_outputs
@@ -24,86 +27,64 @@ from ambilearn.registry import METHODS
 
 if TYPE_CHECKING:
     from ambilearn.cli.serve import Shown
+    from ambilearn.tables.read import CandidateTable
 
 JOURNAL_START = b'{"format":"ambilearn review journal"'
-serve_option = section("Server")
+SERVER = Section("Server")
 
 
 @click.command(
     cls=Command,
-    epilog="Example: ambilearn review people.csv --candidates names --cleaned-out cleaned.csv",
+    common=(*COMMON, "cleaned_out", "checked_out", "model_out"),
+    epilog="Example: ambilearn review people.csv --candidates names",
 )
 @click.argument("table")
 @candidate_options
 @votes_options
 @method_options
-@image_option(
+@IMAGES.column(
     "--image",
-    metavar="COLUMN",
     help="Column with paths or URLs of images. By default the first column with names of "
     "image files (.jpg, .png, …). If this option is given, deepplcl learns from the images, and "
     "from no other column.",
 )
-@image_option("--no-images", is_flag=True, help="Show no images.")
-@image_option(
+@IMAGES.flag("--no-images", help="Show no images.")
+@IMAGES.flag(
     "--embed-images",
-    is_flag=True,
     help="Embed local images in the page, so that it can be moved or sent; large images are made "
     "smaller. By default the page links to them.",
 )
 @image_folder_option
-@output_option(
-    "--out",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Write the page as one HTML file that needs no server and does not learn.",
+@OUTPUT.file(
+    "--out", help="Write the page as one HTML file that needs no server and does not learn."
 )
-@image_option(
+@IMAGES.columns(
     "--show",
     "shown_columns",
-    multiple=True,
-    metavar="COLUMN",
-    help="Column to show first. Can be repeated. By default the first column whose cells are all "
-    "different, such as an id or a file name.",
+    help="Column to show first. By default the first column whose cells are all different, such "
+    "as an id or a file name.",
 )
-@serve_option("--no-browser", is_flag=True, help="Do not open the page in a browser.")
-@serve_option(
+@SERVER.flag("--no-browser", help="Do not open the page in a browser.")
+@SERVER.option(
     "--port",
     type=click.IntRange(1, 65535),
     metavar="N",
     help="Port of the server. By default any free port.",
 )
-@serve_option(
+@SERVER.file(
     "--journal",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
     help="File that keeps every answer. The same command continues the review. By default "
     "TABLE.journal.",
 )
-@serve_option(
+@SERVER.file(
     "--cleaned-out",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
     help="At the end, write the table as `clean` does with the answers as --checked.",
 )
-@serve_option(
-    "--checked-out",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="At the end, write the answers as a file for --checked.",
+@SERVER.file("--checked-out", help="At the end, write the answers as a file for --checked.")
+@SERVER.file(
+    "--model-out", help="At the end, save the model as `fit` does with the answers as --checked."
 )
-@serve_option(
-    "--prefix",
-    default="",
-    metavar="TEXT",
-    help="Prefix of the names of the new columns.",
-)
-@serve_option(
-    "--model-out",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="At the end, save the model as `fit` does with the answers as --checked.",
-)
+@prefix_option
 def review(
     table: str,
     no_images: bool,
@@ -206,7 +187,7 @@ def _write_page(console: Console, request: Request, out: Path, shown: "Shown") -
     _describe_images(console, image, images)
     console.say(f"wrote {out}: {pluralize(len(page.rows), 'row')}; open it in a browser")
     console.say("To use the labels that you download from the page:")
-    console.say(f"  {_next_command(request.source, page.download)}")
+    console.say(f"  {_next_command(request.source, table, page.download)}")
 
 
 _SERVER_OPTIONS = (
@@ -263,14 +244,17 @@ def _learn(console: Console, request: Request, table: Any) -> dict[str, Any]:
     }
 
 
-def _next_command(source: str, corrections: str) -> str:
-    """The command that uses the corrections, with the options of the table and the method."""
+def _next_command(source: str, table: "CandidateTable", checked: str) -> str:
+    """The command that uses the checked labels, with the options of the table and the method."""
     from ambilearn.cli.clean import clean
+    from ambilearn.tables.clean import NEW_COLUMNS
 
     name = Path("table.csv" if source == "-" else source)
     suffix = name.suffix if name.suffix.lower() in (".tsv", ".parquet", ".jsonl") else ".csv"
     cleaned = name.with_name(f"{name.stem}-cleaned{suffix}")
-    return command_line(click.get_current_context(), clean, checked=corrections, out=str(cleaned))
+    prefix = free_prefix(table.frame, NEW_COLUMNS)
+    context = click.get_current_context()
+    return command_line(context, clean, checked=checked, out=str(cleaned), prefix=prefix)
 
 
 def _describe_images(console: Console, image: str | None, images: Any) -> None:

@@ -18,6 +18,7 @@ from ambilearn.datasets.frames import check_columns
 from ambilearn.datasets.label_cells import parse_labels
 from ambilearn.review.images import Images, ServedImages, Shown
 from ambilearn.review.record import Review, ReviewRow
+from ambilearn.tables.candidate_columns import expand_patterns
 from ambilearn.tables.columns import LISTS, TELLS_NOTHING
 from ambilearn.tables.image_files import find_image_column
 from ambilearn.tables.ranking import Choices, choose_candidates, review_order
@@ -165,6 +166,7 @@ def _order_columns(table: CandidateTable, image: str | None, show: Sequence[str]
     to be read by a person. ``show`` has columns that name a row; by default the first one, after
     the image, whose text differs in all rows.
     """
+    show = expand_patterns(table.name, table.frame, show)
     check_columns(table.name, table.frame, list(show))
     kinds = {column.name: column.kind for column in table.features.columns}
     hidden = {*table.candidate_columns, table.description.truth}

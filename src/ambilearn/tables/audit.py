@@ -72,6 +72,7 @@ def audit_table(
     *,
     label: str = "label",
     score: str | None = None,
+    prefix: str | None = None,
     n_rows: int = 100,
     random_state: int = 0,
     level: float = 0.95,
@@ -97,8 +98,10 @@ def audit_table(
     label : str, default="label"
         Column with the labels.
     score : str, optional
-        Column with their scores, numbers between 0 and 1. By default ``PREFIXscore`` if the column
-        of the labels is ``PREFIXlabel``.
+        Column with their scores, numbers between 0 and 1. By default ``score`` with the prefix.
+    prefix : str, optional
+        Prefix of the columns of scores and confidences. By default PREFIX if the column of the
+        labels is ``PREFIXlabel``.
     n_rows : int, default=100
         Number of rows to draw.
     random_state : int, default=0
@@ -133,7 +136,8 @@ def audit_table(
     >>> round(audited.share.low, 2), round(audited.share.high, 2)
     (0.42, 0.6)
     """
-    score = score or f"{column_prefix(label)}score"
+    inferred = column_prefix(label)
+    score = score or f"{inferred if prefix is None else prefix}score"
     check_columns(name, frame, [label, score] + ([truth] if isinstance(truth, str) else []))
     labels = label_texts(name, frame, label)
     scores = read_scores(name, frame, score, decimal)
@@ -152,9 +156,9 @@ def audit_table(
     share = _estimate_share(right, rows, sample.merge_strata(len(rows)), confidences, level)
     final = confidences.copy()
     final[rows] = right
-    written = f"{column_prefix(label)}confidence"
-    written = written if written in frame.columns else "confidence"
-    audited = replace_columns(frame, {written: final.round(6)})
+    if prefix is None:
+        prefix = inferred if f"{inferred}confidence" in frame.columns else ""
+    audited = replace_columns(frame, {f"{prefix}confidence": final.round(6)})
     n_ignored = 0 if random_rows else len(known) - len(rows)
     return AuditedTable(
         audited, share, scores, confidences, rows, right, correct, sample, n_ignored
