@@ -75,7 +75,7 @@ def main(folder: Path, n_rows: int = 400, run_options: tuple[str, ...] = ()) -> 
     command = installed.relative_to(Path.cwd()) if inside else "ambilearn"
     print(f"  open {page} and {report} in a browser")
     print(f"  {command} clean YOUR.csv --candidates COLUMN --out clean.csv")
-    print(f"  {command} review YOUR.csv --candidates COLUMN --out review.html")
+    print(f"  {command} review YOUR.csv --candidates COLUMN")
     print(f"  {command} --help")
     print("  read README.md and docs/guide/index.md")
 

@@ -76,7 +76,7 @@ def html_table(title: str, headings: Sequence[str], rows: Iterable[Sequence[obje
     >>> html_table("1 row", ["a", "b"], [["<a>", 1 / 3], [None, 2]])  # doctest: +ELLIPSIS
     '<p>1 row</p><table><tr><th>a</th><th>b</th></tr><tr><td>&lt;a&gt;</td><td>0.333...</table>'
     """
-    from ambilearn._utils.missing import is_missing  # imports NumPy, which `--help` does not need
+    from ambilearn._utils.labels import is_missing  # imports NumPy, which `--help` does not need
 
     def text(cell: object) -> str:
         if is_missing(cell):
