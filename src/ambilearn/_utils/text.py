@@ -76,10 +76,9 @@ def html_table(title: str, headings: Sequence[str], rows: Iterable[Sequence[obje
     >>> html_table("1 row", ["a", "b"], [["<a>", 1 / 3], [None, 2]])  # doctest: +ELLIPSIS
     '<p>1 row</p><table><tr><th>a</th><th>b</th></tr><tr><td>&lt;a&gt;</td><td>0.333...</table>'
     """
-    from ambilearn._utils.labels import is_missing  # imports NumPy, which `--help` does not need
 
     def text(cell: object) -> str:
-        if is_missing(cell):
+        if not isinstance(cell, str) and str(cell) in ("None", "nan", "<NA>", "NaT"):
             return ""
         return escape(f"{cell:.6g}" if isinstance(cell, float) else str(cell))
 
