@@ -97,37 +97,42 @@ def parse_candidates(
     rows = list(zip(*_read_cells(frame, columns, sep, words, no_answer), strict=True))
     if len(columns) > 1:
         rows = blank_words(where, rows, words)
+    parse = _parse_candidates if len(columns) == 1 else parse_labels
     votes = None
     try:
-        empty = _find_rows_without_candidates(rows, sep, words)
-        if empty and missing == "skip":
-            _warn_of_empty(where, list(empty), "left out")
-            kept = [i for i in range(len(rows)) if i not in empty]
-            rows, empty = [rows[i] for i in kept], {}
-            frame = frame.iloc[kept].reset_index(drop=True)
-        rows = [(None,) * len(row) if i in empty else row for i, row in enumerate(rows)]
-        labels = [[_parse_candidates(cell, sep, i) for cell in row] for i, row in enumerate(rows)]
+        labels = [
+            [set() if _is_word(cell, words) else parse(cell, sep, i) for cell in row]
+            for i, row in enumerate(rows)
+        ]
+        empty = [i for i, row in enumerate(labels) if not any(row)]
         if empty and (missing == "error" or (missing is None and len(columns) == 1)):
-            raise ValueError(_describe_rows_without_candidates(empty))
+            raise ValueError(_describe_rows_without_candidates(empty, _find_words(rows, words)))
         if len(empty) == len(rows):
             raise ValueError("No row has a label. Fill in the column, or name another one.")
+        if empty:
+            left_out = missing == "skip"
+            done = "left out" if left_out else "every label is a candidate"
+            rows_without = f"{pluralize(len(empty), 'row')} without labels ({shorten_list(empty)})"
+            warn_user(f"{where}: {rows_without}: {done}.")
+            if left_out:
+                kept = np.setdiff1d(np.arange(len(rows)), empty).tolist()
+                rows, labels, empty = [rows[i] for i in kept], [labels[i] for i in kept], []
+                frame = frame.iloc[kept].reset_index(drop=True)
         if len(columns) == 1:
             names = order_classes(set[Any]().union(*(row[0] for row in labels)), None)
-            cells = [ANYTHING if i in empty else found[0] for i, found in enumerate(labels)]
-            sets = as_candidates(cells, classes=names)
+            sets = as_candidates([row[0] or ANYTHING for row in labels], classes=names)
         else:
             from ambilearn.crowd.votes import Votes
 
-            _check_no_weights(rows)
             votes = Votes.from_wide(labels, annotators=columns)
             sets = votes.to_candidates(min_votes=min_votes, fallback=fallback)
     except ValueError as error:
         raise InvalidFileError(f"{where}: {error}") from error
-    if empty:
-        _warn_of_empty(where, list(empty), "every label is a candidate")
+    answered = np.setdiff1d(np.arange(len(rows)), empty)
+    for i in empty:
+        rows[i] = (None,) * len(columns)
     texts = [cell for row in rows for cell in row if isinstance(cell, str)]
     several = any(sep in text for text in texts) or (not texts and bool(np.any(sets.sizes > 1)))
-    answered = np.setdiff1d(np.arange(len(rows)), list(empty))
     warn_of_labels(where, sets[answered], votes, sep, texts=bool(texts), several=several)
     return CandidateColumns(sets, [_join_cells(row, sep) for row in rows], votes, frame)
 
@@ -137,26 +142,10 @@ def _parse_candidates(cell: Any, sep: str, row: int) -> Any:
     return parse_weights(cell, row) if isinstance(cell, Mapping) else parse_labels(cell, sep, row)
 
 
-def _check_no_weights(rows: list[tuple[Any, ...]]) -> None:
-    """Raise an error if an annotator gave weights."""
-    for i, row in enumerate(rows):
-        if any(isinstance(cell, Mapping) for cell in row):
-            raise ValueError(
-                f"Row {i} has weights of labels. Weights need one column of candidates; an "
-                "annotator gives a label, or a list of labels."
-            )
-
-
 def check_missing(missing: str | None) -> None:
     """Raise an error for an unknown way to treat rows without candidates."""
     if missing not in (None, "error", "any", "skip"):
         raise ValueError(f"missing must be 'error', 'any' or 'skip', got {missing!r}.")
-
-
-def _warn_of_empty(where: str, rows: list[int], what: str) -> None:
-    warn_user(
-        f"{where}: {pluralize(len(rows), 'row')} without labels ({shorten_list(rows)}): {what}."
-    )
 
 
 def _name_columns(columns: Sequence[str]) -> str:
@@ -254,35 +243,19 @@ def _find_words(rows: list[tuple[Any, ...]], words: Set[str]) -> dict[int, str]:
     }
 
 
-def _find_rows_without_candidates(
-    rows: list[tuple[Any, ...]], sep: str, words: Set[str]
-) -> dict[int, str]:
-    """Rows without a label, and the word for missing that is in one of their cells, if any."""
-    found = _find_words(rows, words)
-    return {
-        i: found.get(i, "")
-        for i, row in enumerate(rows)
-        if all(_is_word(cell, words) or not _parse_candidates(cell, sep, i) for cell in row)
-    }
+def _describe_rows_without_candidates(rows: list[int], words: dict[int, str]) -> str:
+    one = len(rows) == 1
+    text = (
+        f"{f'Row {rows[0]} has' if one else f'Rows {shorten_list(rows)} have'} no candidate label "
+        f"at all. {'Fill it in, leave it' if one else f'Fill in the {len(rows)} rows, leave them'} "
+        f"out, or let {'it' if one else 'them'} have any label: missing='skip' or 'any' "
+        "(--missing)."
+    )
+    return f"{text} {_describe_missing_words(words)}" if words else text
 
 
-def _describe_rows_without_candidates(missing: dict[int, str]) -> str:
-    if len(missing) == 1:
-        text = (
-            f"Row {next(iter(missing))} has no candidate label at all. Fill it in, leave it "
-            "out, or let it have any label: missing='skip' or 'any' (--missing)."
-        )
-    else:
-        text = (
-            f"Rows {shorten_list(list(missing))} have no candidate label at all. Fill in the "
-            f"{len(missing)} rows, leave them out, or let them have any label: missing='skip' or "
-            "'any' (--missing)."
-        )
-    return f"{text} {_describe_missing_words(missing)}" if any(missing.values()) else text
-
-
-def _describe_missing_words(missing: dict[int, str]) -> str:
-    words = " or ".join(repr(word) for word in sorted(set(missing.values())) if word)
+def _describe_missing_words(found: dict[int, str]) -> str:
+    words = " or ".join(repr(word) for word in sorted(set(found.values())))
     return (
         f"A cell {words} is read as missing; if that is a label, say so by na_is_label=True "
         "(--na-is-label)."
