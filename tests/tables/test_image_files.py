@@ -6,13 +6,13 @@ import pytest
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.tables import fit_table, read_candidate_table
 from ambilearn.tables.columns import Column
-from ambilearn.tables.default_method import choose_default
 from ambilearn.tables.image_files import (
     ImageColumn,
     find_image_column,
     find_image_files,
     looks_like_image,
 )
+from ambilearn.tables.methods import choose_default
 
 
 @pytest.fixture

@@ -209,7 +209,7 @@ class _Audit:
         from ambilearn.review.page import write_review
         from ambilearn.tables.audit import column_prefix, label_texts, read_scores
         from ambilearn.tables.candidate_columns import expand_patterns
-        from ambilearn.tables.clean import NEW_COLUMNS
+        from ambilearn.tables.description import NEW_COLUMNS
         from ambilearn.tables.image_files import find_image_column
 
         name, frame, label, image = self.name, self.frame, self.label_column, self.image

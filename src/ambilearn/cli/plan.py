@@ -332,7 +332,7 @@ def check_device(console: Console, device: str | None) -> None:
 def _default_method(
     console: Console, table: "CandidateTable", params: dict[str, Any], tune: bool
 ) -> str:
-    from ambilearn.tables.default_method import choose_default
+    from ambilearn.tables.methods import choose_default
 
     name, reason = choose_default(table, params, tune=tune)
     other = "" if name == "plcl" else "; use --method plcl for the method of the paper"

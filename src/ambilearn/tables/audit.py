@@ -17,14 +17,12 @@ from ambilearn.confidence.share import ShareRight, estimate_share_right
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.frames import check_columns
 from ambilearn.datasets.label_cells import whole_number_text
+from ambilearn.tables.description import NEW_COLUMNS
 from ambilearn.tables.read import parse_truth
 from ambilearn.tables.writing import replace_columns
 
 if TYPE_CHECKING:
     import pandas as pd
-
-# Columns in which cleaned tables of the same rows differ.
-_WRITTEN = ("score", "confidence", "margin", "doubt", "suggestion", "review_rank")
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,8 +209,8 @@ def compare_tables(
     (True, True)
     """
     check_columns(name, frame, [label])
-    written = {f"{column_prefix(label)}{column}" for column in _WRITTEN}
-    shared = [c for c in frame if c in audited.frame and c not in {label, *written, *_WRITTEN}]
+    written = {f"{prefix}{c}" for prefix in ("", column_prefix(label)) for c in NEW_COLUMNS}
+    shared = [c for c in frame if c in audited.frame and c not in {label, *written}]
     n = len(audited.frame)
     if len(frame) != n or any(
         [*map(str, frame[c].to_list())] != [*map(str, audited.frame[c].to_list())] for c in shared

@@ -14,16 +14,14 @@ from ambilearn.backend import HOST
 from ambilearn.confidence.doubt import AnswerDoubt, Doubt
 from ambilearn.confidence.find_doubtful import doubt_of_method, find_doubtful
 from ambilearn.confidence.held_out import has_held_out_outputs
-from ambilearn.tables.devices import device_rows, with_own_device
-from ambilearn.tables.model import TableModel, choice_columns, fit_table
+from ambilearn.tables.description import NEW_COLUMNS
+from ambilearn.tables.model import TableModel, choice_columns, fit_table, rows_on_device
 from ambilearn.tables.ranking import Choices, choose_candidates, review_order
 from ambilearn.tables.read import CandidateTable
 from ambilearn.tables.writing import append_columns
 
 if TYPE_CHECKING:
     import pandas as pd
-
-NEW_COLUMNS = ("label", "score", "confidence", "doubt", "suggestion", "review_rank")
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,8 +195,7 @@ def _find_doubt(
         answers = AnswerDoubt.of_posterior(table.judged, table.votes.classes, table.given)
         return answers.settled(settled)
     X = model.pipeline[:-1].transform(table.X)
-    method, device = with_own_device(model.method, device)
-    with device_rows(X, device) as rows:
+    with rows_on_device(model.method, X, device) as (method, rows):
         if has_held_out_outputs(method) and np.array_equal(method.classes_, table.given.classes):
             support = HOST.support(table.given)
             found = doubt_of_method(

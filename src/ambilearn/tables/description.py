@@ -16,6 +16,8 @@ from ambilearn.datasets.frames import (
 if TYPE_CHECKING:
     import pandas as pd
 
+# Which `clean` writes; adding one also takes a line in `clean.append_results`.
+NEW_COLUMNS = ("label", "score", "confidence", "doubt", "suggestion", "review_rank")
 FILE_NAME = "name of the file"  # in the attributes of a data frame that was read from one
 
 

@@ -18,8 +18,7 @@ from ambilearn.crowd.classifier import CrowdClassifier
 from ambilearn.crowd.report import AnnotatorReport
 from ambilearn.registry import find_method
 from ambilearn.tables.corrections import apply_corrections
-from ambilearn.tables.default_method import choose_default
-from ambilearn.tables.methods import make_method
+from ambilearn.tables.methods import choose_default, make_method
 from ambilearn.tables.preprocessing import fit_preprocessing
 from ambilearn.tables.read import CandidateTable, Judgment
 

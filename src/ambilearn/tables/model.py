@@ -1,7 +1,8 @@
 """A method fitted to a user's table: preprocessing, classifier and schema in one object."""
 
 import platform
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,14 +24,7 @@ from ambilearn.confidence.sets import calibrate_candidates
 from ambilearn.datasets.frames import check_frame
 from ambilearn.registry import find_method
 from ambilearn.tables.columns import Column, parse_features
-from ambilearn.tables.default_method import choose_default
-from ambilearn.tables.devices import (
-    device_rows,
-    fit_on_device,
-    predict_proba_on_device,
-    with_own_device,
-)
-from ambilearn.tables.methods import make_method
+from ambilearn.tables.methods import choose_default, make_method
 from ambilearn.tables.preprocessing import find_embeddings, fit_preprocessing
 from ambilearn.tables.ranking import Choices, choose_candidates, choose_labels
 from ambilearn.tables.read import CandidateTable
@@ -96,25 +90,7 @@ class TableModel:
         decimal: str = ".",
         image_folders: Sequence[Path] = (),
     ) -> Choices:
-        """Label, score, confidence and margin of each row of a table.
-
-        Parameters
-        ----------
-        frame : DataFrame
-            A table with the feature columns of the model; others are ignored.
-        name : str, default="table"
-            Its name, for messages.
-        device : str, optional
-            Where to compute, as PyTorch names it, such as ``"cuda"``.
-        decimal : {".", ","}, default="."
-            Decimal sign of numbers in text.
-        image_folders : sequence of Path, default=()
-            Folders besides that of the table from which images are allowed.
-
-        Returns
-        -------
-        Choices
-        """
+        """Label, score, confidence and margin of each row, as :meth:`predict` takes a table."""
         check_frame(name, frame)
         features = parse_features(name, frame, self.columns, decimal, image_folders)
         if not len(features):
@@ -149,7 +125,12 @@ class TableModel:
 
     def _choose(self, features: "pd.DataFrame", device: str | None) -> Choices:
         X = self.pipeline[:-1].transform(features)
-        scores = predict_proba_on_device(self.method, X, device)
+        if device is None:
+            scores = self.method.predict_proba(X)
+        else:
+            from ambilearn.tables.devices import predict_proba_on_device
+
+            scores = predict_proba_on_device(self.method, X, device)
         return choose_labels(self.classes, scores, self.calibration.scale(scores))
 
     def use_models(self, embed: Mapping[str, str]) -> None:
@@ -177,7 +158,7 @@ class TableModel:
         decimal: str = ".",
         image_folders: Sequence[Path] = (),
     ) -> "pd.DataFrame":
-        """The table with ``label``, ``score``, ``confidence`` and ``margin`` at its end.
+        """The table with ``label``, ``score`` and ``confidence`` at its end.
 
         ``confidence`` is empty if the scores are not calibrated; see ``calibration.reason``.
 
@@ -303,7 +284,12 @@ def fit_table(
         estimator.set_params(**{k: v for k, v in chosen.items() if k != "min_votes"})
     stage = f"fitting {find_method(method).name} to {_describe_rows(table, X)}"
     with listen_to_rounds(RoundProgress(stage, progress)):
-        fit_on_device(estimator, X, table.candidates, device)
+        if device is None:
+            estimator.fit(X, table.candidates)
+        else:
+            from ambilearn.tables.devices import fit_on_device
+
+            fit_on_device(estimator, X, table.candidates, device)
     _warn_of_unchosen(table, estimator)
     calibration = Calibration("calibration is switched off")
     if not fast:
@@ -334,9 +320,8 @@ def _calibrate(
         return Calibration("rows with a single answer are easier than the others")
     if fitted._ended_early:
         return _INTERRUPTED
-    method, device = with_own_device(fitted, device)
     try:
-        with device_rows(X, device) as rows:
+        with rows_on_device(fitted, X, device) as (method, rows):
             return calibrate_candidates(
                 method,
                 rows,
@@ -351,6 +336,19 @@ def _calibrate(
             InterruptedWarning,
         )
         return _INTERRUPTED
+
+
+@contextmanager
+def rows_on_device(method: Any, X: Any, device: str | None) -> Iterator[tuple[Any, Any]]:
+    """Context with the method and its rows; on a device, if there is one."""
+    if device is None:
+        yield method, X
+        return
+    from ambilearn.tables.devices import device_rows, with_own_device
+
+    method, device = with_own_device(method, device)
+    with device_rows(X, device) as rows:
+        yield method, rows
 
 
 def _describe_fit(table: CandidateTable, method: str, fitted: Any) -> dict[str, Any]:

@@ -25,15 +25,14 @@ from ambilearn.tables.candidate_columns import (
 )
 from ambilearn.tables.columns import Column, Features, find_features, parse_features
 from ambilearn.tables.corrections import Corrections, apply_corrections, read_corrections
-from ambilearn.tables.description import FileFormat, TableDescription, as_tuple
+from ambilearn.tables.description import NEW_COLUMNS, FileFormat, TableDescription, as_tuple
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from ambilearn.crowd.votes import Votes
 
-_ALWAYS_WRITTEN = ("label", "score", "confidence")  # by clean and predict
-_WRITTEN = (*_ALWAYS_WRITTEN, "doubt", "suggestion", "review_rank")
+_ALWAYS_WRITTEN = {"label", "score", "confidence"}  # by clean and predict
 # Cohen's kappa from which a column of labels is taken for the truth, or for an earlier result.
 _SAME_LABELS = 0.6
 _ENOUGH_ROWS = 20  # in fewer rows, columns of few numbers agree by chance
@@ -378,7 +377,10 @@ def read_table(about: TableDescription) -> CandidateTable:
             missing=about.missing,
         )
     frame = parsed.frame
-    found = read_corrections(about.checked, parsed.texts, parsed.sets.classes, sep=about.sep)
+    sets, checked = parsed.sets, Corrections()
+    if about.checked is not None:
+        checked = read_corrections(about.checked, parsed.texts, sets.classes, sep=about.sep)
+        sets = apply_corrections(sets, checked)
     truth = None
     if about.truth is not None:
         truth = parse_truth(name, frame, about.truth, parsed.sets.classes)
@@ -387,8 +389,8 @@ def read_table(about: TableDescription) -> CandidateTable:
         name=name,
         frame=frame,
         texts=parsed.texts,
-        candidates=apply_corrections(parsed.sets, found),
-        corrections=found,
+        candidates=sets,
+        corrections=checked,
         features=_find_features(name, frame, wanted, about, parsed.sets, truth),
         truth=truth,
         votes=parsed.votes,
@@ -467,6 +469,8 @@ def _find_features(
         left_out = dict.fromkeys(_written_before(frame.columns), "was written by ambilearn")
         labels = set(map(str, sets.classes.tolist()))
         for column in wanted:
+            if column in left_out:
+                continue
             cells = frame[column].to_list()
             if _holds_candidates(cells, labels, about.sep):
                 left_out[column] = "holds candidate labels"
@@ -488,9 +492,11 @@ def _find_features(
 
 def _warn_of_truth(name: str, left_out: Mapping[str, str]) -> None:
     if columns := [column for column, reason in left_out.items() if reason == _HOLDS_TRUTH]:
+        one = len(columns) == 1
+        verbs = ("agrees", "is not a feature") if one else ("agree", "are not features")
         warn_user(
-            f"{name}: {shorten_list([repr(column) for column in columns], 5)} agrees with the "
-            "labels of the rows and is not a feature. If it is the true label, use truth "
+            f"{name}: {shorten_list([repr(column) for column in columns], 5)} {verbs[0]} with the "
+            f"labels of the rows and {verbs[1]}. If it is the true label, use truth "
             f"(--truth {columns[0]}); to keep it as a feature, use categorical "
             f"(--categorical {columns[0]})."
         )
@@ -530,7 +536,7 @@ def _written_before(columns: Iterable[str]) -> list[str]:
         f"{prefix}{name}"
         for prefix in prefixes
         if known.issuperset(f"{prefix}{name}" for name in _ALWAYS_WRITTEN)
-        for name in _WRITTEN
+        for name in NEW_COLUMNS
     ]
 
 
