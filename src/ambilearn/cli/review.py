@@ -247,7 +247,7 @@ def _learn(console: Console, request: Request, table: Any) -> dict[str, Any]:
 def _next_command(source: str, table: "CandidateTable", checked: str) -> str:
     """The command that uses the checked labels, with the options of the table and the method."""
     from ambilearn.cli.clean import clean
-    from ambilearn.tables.clean import NEW_COLUMNS
+    from ambilearn.tables.description import NEW_COLUMNS
 
     name = Path("table.csv" if source == "-" else source)
     suffix = name.suffix if name.suffix.lower() in (".tsv", ".parquet", ".jsonl") else ".csv"
