@@ -52,7 +52,7 @@ def serve(path, port):
         ReviewRow([], sorted(s), [1 / len(s)] * len(s), "") for s in make_learner().sets.to_sets()
     ]
     service = ReviewService(Review("made up", [], rows), Journal(path, ROWS), label_parser(NAMES))
-    process.start(make_learner, session=service.session_options(), skipped=service.skipped)
+    process.start(make_learner, skipped=service.skipped, **service.session_options())
     service.connect(process)
     ReviewServer(service, port, TOKEN).start()
     signal.pause()

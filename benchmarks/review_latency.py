@@ -17,6 +17,7 @@ import sys
 import tempfile
 import threading
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -60,7 +61,7 @@ def measure(args, n_rows, path):
         sets = make_learner(args.method, n_rows).sets
         rows = [ReviewRow([], [str(c) for c in s], [0.1] * len(s), "") for s in sets.to_sets()]
         service = ReviewService(Review("made up", [], rows), journal, label_parser(sets.classes))
-        process.start(make_learner, args.method, n_rows)
+        process.start(partial(make_learner, args.method, n_rows))
         first_fit = time.perf_counter() - began
         service.connect(process)
         server = ReviewServer(service).start()

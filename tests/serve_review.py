@@ -7,6 +7,7 @@ import os
 import socket
 import threading
 from contextlib import suppress
+from functools import partial
 
 import numpy as np
 
@@ -28,18 +29,13 @@ def make_rows(learner):
     return ReviewedRows(["|".join(sorted(labels)) for labels in learner.sets.to_sets()], {})
 
 
-def make_learner(n=30, seed=0, doubt=True):
+def make_learner(n=30, doubt=True, progress=None):
     """Rows of three people, with candidates."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     y = np.arange(n) % 3
     X = np.eye(3)[y] * 3 + rng.normal(size=(n, 3))
     sets = as_candidates([{NAMES[t], NAMES[(t + 1) % 3]} for t in y])
     return Learner(PLKNN(n_neighbors=5), X, sets, doubt=doubt)
-
-
-def start_learner(n, doubt, progress):
-    """The learner of a session that starts."""
-    return make_learner(n, doubt=doubt)
 
 
 class SessionInThread(SessionProcess):
@@ -92,11 +88,9 @@ class Served:
         self.review = Review("people.csv", ["photo", "town"], rows, method="PLKNN")
         self.service = ReviewService(self.review, self.journal, self.parse, images=images)
         self.session = SessionInThread().start(
-            start_learner,
-            n,
-            doubt,
-            session=self.service.session_options() | options,
+            partial(make_learner, n, doubt),
             skipped=self.service.skipped,
+            **self.service.session_options() | options,
         )
         self.service.connect(self.session)
         self.server = _Server(self.service, port, token).start()

@@ -10,7 +10,7 @@ from annotators import item_names, make_crowd
 
 from ambilearn.review import ReviewSession
 from ambilearn.review.actions import label_parser
-from ambilearn.review.from_table import make_page
+from ambilearn.review.from_table import JudgedTable, Layout, review_from_table
 from ambilearn.review.images import ServedImages
 from ambilearn.review.journal import replay
 from ambilearn.review.learner import make_learner
@@ -29,6 +29,11 @@ def table():
     return read_candidate_table(
         StringIO("\n".join(lines)), candidates="names", exclude=["photo"], format="csv"
     )
+
+
+def make_page(table, *layout):
+    """What a served page shows before the fit."""
+    return review_from_table(JudgedTable.of_sets(table, "PL-KNN"), *layout)
 
 
 def test_labels_are_read_as_corrections_are():
@@ -62,7 +67,7 @@ def test_random_rows_that_the_order_had_reached_are_reviewed():
 
 def test_images_of_other_hosts_are_not_shown(table, tmp_path):
     images = ServedImages(tmp_path, tmp_path)
-    page = make_page(table, "PL-KNN", "photo", images)
+    page = make_page(table, Layout("photo", images))
     assert {row.image for row in page.rows} == {None}
     assert {row.image_problem for row in page.rows} == {"on another host"}
     assert images.paths == []
@@ -90,7 +95,7 @@ def judged():
 
 def test_a_review_of_answers_begins_with_the_result_of_clean(judged):
     cleaned = clean_table(judged, "plknn")
-    page = make_page(judged, "PL-KNN", None, ServedImages(".", "."))
+    page = make_page(judged)
     assert page.calibrated
     session = ReviewSession(make_learner(judged, "plknn", {}))
     choices = session.results_.choices
@@ -123,7 +128,7 @@ def test_annotators_are_judged_anew_in_every_fit(judged):
     session.learn()
     assert session.transduction_[0] == "zoe"
     assert len(before) == len(session.score_)
-    assert len(make_page(judged, "PL-KNN", None, ServedImages(".", ".")).rows) == 40
+    assert len(make_page(judged).rows) == 40
 
 
 def test_answers_are_for_the_rows_that_were_read(table):

@@ -25,7 +25,7 @@ from ambilearn.review.process import SessionEndedError, SessionProcess, Worker
 def test_results_are_those_of_a_session_in_the_same_process():
     said = []
     with SessionProcess() as process:
-        process.start(make_learner, "plcl", progress=said.append)
+        process.start(partial(make_learner, "plcl"), said.append)
         here = ReviewSession(make_learner("plcl", progress=lambda text: None))
         assert said == ["making the learner"]
         assert process.shown.to_sets() == here.sets.to_sets()
@@ -51,11 +51,11 @@ def test_progress_warnings_and_errors_come_from_the_process():
     with SessionProcess() as process, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         with listen_to_rounds(rounds.append):
-            process.start(make_learner, "plcl", max_iter=2)
+            process.start(partial(make_learner, "plcl", max_iter=2))
     assert [each.number for each in rounds] == [1, 2]
     assert [each.category for each in caught] == [ConvergenceWarning]
     with SessionProcess() as process, pytest.raises(ValueError, match="no number"):
-        process.start(make_learner, NotLoadable())
+        process.start(partial(make_learner, NotLoadable()))
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def session():
 
 def test_errors_keep_their_type(session):
     with pytest.raises(ValueError, match="'n_neighbors' parameter of PLKNN") as caught:
-        session.start(make_learner, "plknn", n_neighbors=-1)
+        session.start(partial(make_learner, "plknn", n_neighbors=-1))
     assert "in run_session" in caught.value.__notes__[0]
 
 
@@ -79,18 +79,18 @@ def test_errors_keep_their_type(session):
 )
 def test_errors_of_the_start_are_raised(session, name, kind, message):
     with pytest.raises(kind, match=message):
-        session.start(make_learner, name)
+        session.start(partial(make_learner, name))
 
 
 def test_a_process_that_ends_during_the_start_is_reported(session):
     session.end()
     with pytest.raises(SessionEndedError) as caught:
-        session.start(make_learner, "plknn")
+        session.start(partial(make_learner, "plknn"))
     assert describe_error(caught.value) == str(caught.value)  # not a bug of ambilearn
 
 
 def test_after_the_end_of_the_process_answers_are_accepted(session):
-    session.start(make_learner, "plknn")
+    session.start(partial(make_learner, "plknn"))
     session.end()
     with session.changed:
         assert session.changed.wait_for(lambda: session.progress.problem, timeout=60)
@@ -101,7 +101,7 @@ def test_after_the_end_of_the_process_answers_are_accepted(session):
 @pytest.mark.heavy
 def test_the_end_of_the_process_is_explained():
     with SessionProcess() as process:
-        process.start(make_learner, "plknn")
+        process.start(partial(make_learner, "plknn"))
         process._process.kill()
         wait(process, lambda now: now.problem)
         assert "The process that fits the method has ended (exit st" in process.progress.problem
@@ -237,9 +237,9 @@ def test_the_process_ends_with_the_one_that_started_it(number):
 def test_the_processes_of_n_jobs_end_with_it(number):
     code = (
         "import time; from ambilearn.review.process import SessionProcess\n"
-        "from learners_of_people import make_learner\n"
+        "from functools import partial; from learners_of_people import make_learner\n"
         "with SessionProcess() as p:\n"
-        "    p.start(make_learner, 'stack', n_jobs=2)\n"
+        "    p.start(partial(make_learner, 'stack', n_jobs=2))\n"
         "    print(1, flush=True); time.sleep(600)"
     )
     command = [sys.executable, "-c", code]

@@ -39,6 +39,11 @@ def test_parts_that_do_not_fit_are_rejected(rows, message):
         Review("t.csv", ["x"], rows)
 
 
+def test_numbers_of_all_rows_are_needed():
+    with pytest.raises(ValueError, match="2 rows, but 1 numbers"):
+        Review("t.csv", ["x"], [ROW, ROW], numbers=[1])
+
+
 def test_fingerprint_is_that_of_the_table(people):
     first = people.rows[0]
 

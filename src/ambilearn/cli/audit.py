@@ -203,8 +203,7 @@ class _Audit:
         """Write a page for the drawn rows; ``folder`` has their images."""
         from ambilearn.confidence.sampling import draw_audit
         from ambilearn.datasets.frames import check_columns
-        from ambilearn.review.audit import review_from_audit
-        from ambilearn.review.from_table import format_cell
+        from ambilearn.review.from_table import Layout, format_cell, review_from_audit
         from ambilearn.review.images import Images
         from ambilearn.review.page import write_review
         from ambilearn.tables.audit import column_prefix, label_texts, read_scores
@@ -231,8 +230,7 @@ class _Audit:
             sep=self.sep,
             name=name,
             hidden=hidden,
-            image=image or find_image_column(cells),
-            images=Images(folder, out.parent),
+            layout=Layout(image or find_image_column(cells), Images(folder, out.parent)),
         )
         write_review(review, out)
         self.console.say(

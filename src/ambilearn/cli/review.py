@@ -1,5 +1,6 @@
 """The command `review`."""
 
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,10 +24,12 @@ from ambilearn.cli.options import (
 )
 from ambilearn.cli.outputs import check_outputs
 from ambilearn.cli.plan import Request
+from ambilearn.cli.serve import ReviewOptions, correct_labels, read_reviewed, serve_review
 from ambilearn.registry import METHODS
 
 if TYPE_CHECKING:
-    from ambilearn.cli.serve import Shown
+    from ambilearn.review.from_table import JudgedTable
+    from ambilearn.review.images import Images
     from ambilearn.tables.read import CandidateTable
 
 JOURNAL_START = b'{"format":"ambilearn review journal"'
@@ -60,7 +63,6 @@ SERVER = Section("Server")
 )
 @IMAGES.columns(
     "--show",
-    "shown_columns",
     help="Column to show first. By default the first column whose cells are all different, such "
     "as an id or a file name.",
 )
@@ -85,21 +87,7 @@ SERVER = Section("Server")
     "--model-out", help="At the end, save the model as `fit` does with the answers as --checked."
 )
 @prefix_option
-def review(
-    table: str,
-    no_images: bool,
-    embed_images: bool,
-    out: Path | None,
-    shown_columns: tuple[str, ...],
-    no_browser: bool,
-    port: int | None,
-    journal: Path | None,
-    cleaned_out: Path | None,
-    checked_out: Path | None,
-    model_out: Path | None,
-    prefix: str,
-    **options: Any,
-) -> None:
+def review(table: str, out: Path | None, **options: Any) -> None:
     """Correct labels on a page while the method learns.
 
     The page opens in a browser. It shows the candidates of each row of TABLE, and a suggestion if
@@ -109,28 +97,21 @@ def review(
     With --out, the page is a file that saves your labels for --checked of other commands, and the
     order does not change. If TABLE is a journal, its answers are written to --checked-out.
     """
-    if options["image"] is not None and no_images:
+    if options["image"] is not None and options["no_images"]:
         raise click.UsageError("--image and --no-images cannot be combined.")
+    chosen = ReviewOptions(**{each.name: options[each.name] for each in fields(ReviewOptions)})
     with user_console() as console:
         if is_journal(table):
-            _write_answers(console, table, checked_out)
+            _write_answers(console, table, chosen.checked_out)
             return
         request = Request.from_options(table, options)
-        from ambilearn.cli.serve import ServeOptions, Shown, serve_review
-
-        shown = Shown(options["image"], no_images, embed_images, options["image_folders"])
-        shown = shown._replace(columns=shown_columns)
         if out is not None:
             _check_page_options(out)
-            _write_page(console, request, out, shown)
+            _write_page(console, request, out, chosen)
             return
         if table == "-":
             raise click.UsageError("A review needs a table in a file. Save it, or use --out FILE.")
-        chosen = ServeOptions(
-            journal, port or 0, not no_browser, cleaned_out, checked_out, model_out, prefix
-        )
-        request.check(console, *chosen.outputs())
-        serve_review(console, request, chosen, shown)
+        serve_review(console, request, chosen)
 
 
 def is_journal(table: str) -> bool:
@@ -159,30 +140,22 @@ def _write_answers(console: Console, journal: str, checked_out: Path | None) -> 
     console.say(f"wrote {checked_out}: {pluralize(len(labels), 'row')}")
 
 
-def _write_page(console: Console, request: Request, out: Path, shown: "Shown") -> None:
+def _write_page(console: Console, request: Request, out: Path, options: ReviewOptions) -> None:
     """Write a page that needs no server."""
     request.check(console, out)
-    console.show("reading the table")  # before the imports, which take a while
-    from ambilearn.review.from_table import drop_feature, image_column, review_from_table
+    _, table, image = read_reviewed(console, request, options)
+    from ambilearn.review.from_table import Layout, review_from_table
     from ambilearn.review.images import Images, without_pillow_warnings
     from ambilearn.review.page import write_review
-    from ambilearn.review.record import check_number_of_rows
 
-    table, image = request.read(), shown.column
-    check_number_of_rows(len(table.frame))  # before the fit
-    if image is None and not shown.hidden:
-        image = image_column(table)
-        table = drop_feature(table, image)
-    from ambilearn.cli.serve import correct
-
-    learn = correct if request.table.given_label else _learn
-    learned = learn(console, request, table)
+    learn = correct_labels if request.table.given_label else _learn
+    judged = learn(console, request, table)
     console.show("writing the page")
     named = request.table.features_from or request.source
     folder = Path.cwd() if named == "-" else Path(named).parent
-    images = Images(folder, out.parent, shown.embedded, shown.folders)
+    images = Images(folder, out.parent, options.embed_images, options.image_folders)
     with without_pillow_warnings():
-        page = review_from_table(**learned, image=image, images=images, show=shown.columns)
+        page = review_from_table(judged, Layout(image, images, options.show))
     write_review(page, out)
     _describe_images(console, image, images)
     console.say(f"wrote {out}: {pluralize(len(page.rows), 'row')}; open it in a browser")
@@ -212,36 +185,24 @@ def _check_page_options(out: Path) -> None:
             raise click.UsageError(f"{option} is for the page that learns: leave out --out.")
 
 
-def _learn(console: Console, request: Request, table: Any) -> dict[str, Any]:
-    """Fit a method to the candidates: what the page shows of it."""
+def _learn(console: Console, request: Request, table: "CandidateTable") -> "JudgedTable":
+    """Clean the table, and describe the result."""
     from ambilearn.cli.result_summary import (
         describe_accuracy,
         describe_calibration,
         describe_doubt,
         describe_model,
     )
-    from ambilearn.tables.clean import judge_candidates
-    from ambilearn.tables.model import fit_table
-    from ambilearn.tables.ranking import choose_candidates
+    from ambilearn.review.from_table import JudgedTable
+    from ambilearn.tables.clean import clean_table
 
     plan = request.plan(console, table)
-    model = fit_table(**plan._asdict(), progress=console.stage)
-    table = plan.table.with_min_votes(model.min_votes)
-    describe_model(console, model, plan.params)
-    describe_calibration(console, model.calibration, page=True)
-    scores = table.score_candidates(model.method)
-    describe_accuracy(console, table, choose_candidates(table.candidates, scores).labels)
-    found = None
-    if not plan.fast:
-        found = judge_candidates(model, table, plan.random_state, console.stage, plan.device)
-    describe_doubt(console, table, found)
-    return {
-        "table": table,
-        "scores": scores,
-        "confidences": model.calibration.cleaned,
-        "doubt": found,
-        "method": METHODS[plan.method].name,
-    }
+    cleaned = clean_table(**plan._asdict(), prefix=None, progress=console.stage)
+    describe_model(console, cleaned.model, plan.params)
+    describe_calibration(console, cleaned.model.calibration, page=True)
+    describe_accuracy(console, cleaned.table, cleaned.choices.labels)
+    describe_doubt(console, cleaned.table, cleaned.doubt)
+    return JudgedTable.of_cleaned(cleaned, METHODS[plan.method].name)
 
 
 def _next_command(source: str, table: "CandidateTable", checked: str) -> str:
@@ -257,7 +218,7 @@ def _next_command(source: str, table: "CandidateTable", checked: str) -> str:
     return command_line(context, clean, checked=checked, out=str(cleaned), prefix=prefix)
 
 
-def _describe_images(console: Console, image: str | None, images: Any) -> None:
+def _describe_images(console: Console, image: str | None, images: "Images") -> None:
     from ambilearn.review.images import Problem
 
     if image is None:

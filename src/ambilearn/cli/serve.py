@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -24,11 +24,10 @@ from ambilearn.cli.plan import FAST, Request
 from ambilearn.registry import METHODS
 
 if TYPE_CHECKING:
-    from ambilearn.review.images import ServedImages
+    from ambilearn.review.from_table import JudgedTable
     from ambilearn.review.journal import Journal
     from ambilearn.review.learner import Learner
     from ambilearn.review.process import SessionProcess
-    from ambilearn.review.record import Review
     from ambilearn.review.server import ReviewServer
     from ambilearn.review.service import ReviewService
     from ambilearn.tables.read import CandidateTable
@@ -36,47 +35,67 @@ if TYPE_CHECKING:
 _ADDRESS = re.compile(rb"(http://127\.0\.0\.1:(\d{1,5})/([\w-]{20,64})/)")
 
 
-class Shown(NamedTuple):
-    """What a page shows: options about images, and columns that are shown first."""
+@dataclass(frozen=True, kw_only=True)
+class ReviewOptions:
+    """Options of a review, by their names."""
 
-    column: str | None
-    hidden: bool
-    embedded: bool
-    folders: tuple[Path, ...]
-    columns: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class ServeOptions:
-    """Options of a served review."""
-
+    image: str | None
+    no_images: bool
+    embed_images: bool
+    image_folders: tuple[Path, ...]
+    show: tuple[str, ...]
     journal: Path | None
-    port: int
-    browser: bool
+    port: int | None
+    no_browser: bool
     cleaned_out: Path | None
     checked_out: Path | None
     model_out: Path | None
-    prefix: str = ""
+    prefix: str
 
-    def named_outputs(self) -> list[str]:
-        """Names of the files that the options name."""
-        return [readable_file_name(str(path)) for path in self.outputs() if path is not None]
-
-    def outputs(self) -> list[Path | None]:
-        """Files that are written at the end."""
-        return [self.cleaned_out, self.checked_out, self.model_out]
+    @property
+    def outputs(self) -> list[Path]:
+        """Files that are written at the end of a served review."""
+        return list(filter(None, [self.cleaned_out, self.checked_out, self.model_out]))
 
 
-def serve_review(
-    console: Console,
-    request: Request,
-    options: ServeOptions,
-    shown: Shown,
-) -> None:
+class ReviewedTable(NamedTuple):
+    """A table for a review.
+
+    Parameters
+    ----------
+    read : CandidateTable
+        The table as `clean` reads it.
+    table : CandidateTable
+        The same without the column of images as a feature.
+    image : str or None
+        This column.
+    """
+
+    read: "CandidateTable"
+    table: "CandidateTable"
+    image: str | None
+
+
+def read_reviewed(console: Console, request: Request, options: ReviewOptions) -> ReviewedTable:
+    """Read the table of a review."""
+    console.show("reading the table")  # before the imports, which take a while
+    from ambilearn.review.from_table import drop_feature, image_column
+    from ambilearn.review.record import check_number_of_rows
+
+    table = request.read()
+    check_number_of_rows(len(table.frame))  # before the fit
+    if options.image is not None or options.no_images:
+        return ReviewedTable(table, table, options.image)
+    image = image_column(table)
+    return ReviewedTable(table, drop_feature(table, image), image)
+
+
+def serve_review(console: Console, request: Request, options: ReviewOptions) -> None:
     """Serve a review until it ends, then write its results."""
-    journal_path = options.journal or Path(f"{request.source}.journal")
-    outputs = [journal_path, _address_file(journal_path), *options.outputs()]
-    check_outputs([*outputs, request.annotators_out], request.inputs())
+    request.check(console, *options.outputs)
+    path = options.journal or Path(f"{request.source}.journal")
+    outputs = [path, _address_file(path), *options.outputs, request.annotators_out]
+    check_outputs(outputs, request.inputs())
     from ambilearn.review.images import without_pillow_warnings
     from ambilearn.review.journal import replay
     from ambilearn.review.process import SessionProcess
@@ -84,36 +103,45 @@ def serve_review(
 
     with ExitStack() as stack:
         process = stack.enter_context(SessionProcess())  # starts while the table is read
-        read, table, image = _read_table(console, request, options, shown)
-        journal = stack.enter_context(_open_journal(journal_path, table))
+        reviewed = read_reviewed(console, request.with_checked(None), options)
+        if options.cleaned_out:
+            _check_columns(reviewed.read, options.cleaned_out, options.prefix)
+        journal = stack.enter_context(_open_journal(path, reviewed.table))
         stack.enter_context(without_pillow_warnings())
-        about: dict[str, Any] = {"image": image, "images": _served_images(request, shown.folders)}
-        about["show"] = shown.columns
-        outputs_named = options.named_outputs()
-        service = _start_session(console, request, process, table, journal, about, outputs_named)
+        service = _start_session(console, request, options, process, reviewed, journal)
         labels = service.answers.labels
         if journal.entries:
-            console.say(f"{pluralize(len(labels), 'row')} settled: {journal_path}")
-        server = _start(service, journal_path, options.port)
-        _wait(console, server, journal_path, options.browser)
+            console.say(f"{pluralize(len(labels), 'row')} settled: {path}")
+        server = _start_server(service, path, options.port)
+        _wait(console, server, path, not options.no_browser)
         with delaying_interrupts() as interrupts:  # the answers are written in any case
-            _stop(server, journal_path)
+            server.close()
+            _address_file(path).unlink(missing_ok=True)
             process.end()
             _keep_answers(console, journal)
             n_rows = pluralize(len(labels), "row")
             console.say(f"{n_rows} settled; the answers are in {journal.path}")
             if options.checked_out:
                 random = replay(journal.entries).random - process.progress.released
-                write_corrections(options.checked_out, labels, table.texts, random)
+                write_corrections(options.checked_out, labels, reviewed.table.texts, random)
                 console.say(f"wrote {options.checked_out}: {n_rows}")
-            if not any(options.outputs()):
+            if not options.outputs:
                 console.say(
                     "To write results, repeat the command with --cleaned-out FILE, "
                     "--model-out FILE or --checked-out FILE."
                 )
     # The rows that were reviewed: the file may have changed in the meantime.
-    answered = read.with_checked(labels)
+    answered = reviewed.read.with_checked(labels)
     _finish(console, replace(request, annotators_out=None), answered, options, interrupts)
+
+
+def _check_columns(table: "CandidateTable", cleaned_out: Path, prefix: str) -> None:
+    """Raise an error if the cleaned table cannot be written."""
+    from ambilearn.tables.clean import check_new_columns
+    from ambilearn.tables.writing import check_writable, format_of_name
+
+    check_writable(format_of_name(str(cleaned_out)))
+    check_new_columns(table, prefix)
 
 
 def _keep_answers(console: Console, journal: "Journal") -> None:
@@ -126,137 +154,80 @@ def _keep_answers(console: Console, journal: "Journal") -> None:
         console.say(journal.notice, style="yellow")
 
 
-def _read_table(
-    console: Console, request: Request, options: ServeOptions, shown: Shown
-) -> "tuple[CandidateTable, CandidateTable, str | None]":
-    """The table without corrections, the same without images as a feature, and their column."""
-    console.show("reading the table")
-    from ambilearn.review.from_table import drop_feature, image_column
-    from ambilearn.review.record import check_number_of_rows
-    from ambilearn.tables.clean import check_new_columns
-    from ambilearn.tables.writing import check_writable, format_of_name
+def correct_labels(console: Console, request: Request, table: "CandidateTable") -> "JudgedTable":
+    """Correct the given labels, and describe the result."""
+    from ambilearn.review.from_table import JudgedTable
 
-    table = request.with_checked(None).read()
-    check_number_of_rows(len(table.frame))  # before the fit
-    if options.cleaned_out:
-        check_writable(format_of_name(str(options.cleaned_out)))
-        check_new_columns(table, options.prefix)
-    if shown.column is not None or shown.hidden:
-        return table, table, shown.column
-    image = image_column(table)
-    return table, drop_feature(table, image), image
-
-
-def _served_images(request: Request, other_folders: tuple[Path, ...]) -> "ServedImages":
-    from ambilearn.review.images import ServedImages
-
-    folder = Path(request.table.features_from or request.source).parent
-    return ServedImages(folder, folder, other_folders=other_folders)
-
-
-def correct(console: Console, request: Request, table: Any) -> dict[str, Any]:
-    """Correct the given labels: what the page shows of them."""
     if request.learning.fast:
         raise click.UsageError(FAST)
-    from numpy import isnan
-
-    corrected = request.correct(console, table)
-    shown, probabilities = corrected.to_review()
-    return {
-        "table": shown,
-        "scores": probabilities,
-        # Without calibration (the features are useless), the page shows scores, as `clean` does.
-        "confidences": None if isnan(corrected.choices.confidences).any() else probabilities,
-        "doubt": corrected.doubt,
-        "choices": corrected.choices,
-        "given": corrected.given,
-        "method": METHODS[request.learning.method].name if request.learning.method else "",
-    }
+    method = request.learning.method
+    name = METHODS[method].name if method else ""
+    return JudgedTable.of_corrected(request.correct(console, table), name)
 
 
-class _Start(NamedTuple):
-    """What the page shows at the start, and how the learner is made in its process."""
+def _prepare(
+    console: Console, request: Request, table: "CandidateTable"
+) -> "tuple[JudgedTable, Callable[..., Learner]]":
+    """What the page shows at first, and a function that makes the learner in its process."""
+    from ambilearn.review.from_table import JudgedTable
+    from ambilearn.review.learner import make_given_label_learner, make_learner
 
-    table: "CandidateTable"
-    name: str
-    page: "Callable[..., Review]"
-    make: "Callable[..., Learner]"
-    arguments: tuple[Any, ...]
-    options: dict[str, Any]
-
-
-def _learn_candidates(console: Console, request: Request, table: "CandidateTable") -> _Start:
-    from ambilearn.review.from_table import make_page
-    from ambilearn.review.learner import make_learner
-
+    learning = request.learning
+    if request.table.given_label:
+        judged = correct_labels(console, request, table)
+        return judged, partial(
+            make_given_label_learner,
+            table,
+            judged.table.candidates,
+            learning.method,
+            learning.parameters() if learning.method else None,
+            random_state=learning.seed,
+        )
     plan = request.plan(console, table)
-    name = METHODS[plan.method].name
-    return _Start(
-        plan.table,
-        name,
-        partial(make_page, plan.table, name),
+    judged = JudgedTable.of_sets(plan.table, METHODS[plan.method].name)
+    return judged, partial(
         make_learner,
-        (plan.table, plan.method, plan.params),
-        {"tune": plan.tune, "device": plan.device, "doubt": not plan.fast},
-    )
-
-
-def _learn_given_labels(console: Console, request: Request, table: "CandidateTable") -> _Start:
-    from ambilearn.review.from_table import review_from_table
-    from ambilearn.review.learner import make_given_label_learner
-
-    found, method = correct(console, request, table), request.learning.method
-    shown, params = found["table"], request.learning.parameters() if method else None
-    return _Start(
-        shown,
-        found["method"] or "held-out labels",
-        partial(review_from_table, **found),
-        make_given_label_learner,
-        (table, shown.candidates, method, params),
-        {},
+        plan.table,
+        plan.method,
+        plan.params,
+        tune=plan.tune,
+        random_state=learning.seed,
+        device=plan.device,
+        doubt=not plan.fast,
     )
 
 
 def _start_session(
     console: Console,
     request: Request,
+    options: ReviewOptions,
     process: "SessionProcess",
-    table: "CandidateTable",
+    reviewed: ReviewedTable,
     journal: "Journal",
-    shown: dict[str, Any],
-    outputs: list[str],
 ) -> "ReviewService":
-    """Fit the method in its process, with the checked rows and the answers of the journal.
-
-    ``shown`` are the arguments about images and columns of the page.
-    """
+    """Fit the method in its process, with the checked rows and the answers of the journal."""
     from ambilearn.review.actions import label_parser
+    from ambilearn.review.from_table import Layout, review_from_table
+    from ambilearn.review.images import ServedImages
     from ambilearn.review.service import ReviewService
     from ambilearn.tables.corrections import read_corrections
 
-    classes, checked = table.candidates.classes, request.table.checked
-    given = read_corrections(checked, table.texts, classes, sep=table.sep)
-    learn = _learn_given_labels if request.table.given_label else _learn_candidates
-    start = learn(console, request, table)
+    table, checked = reviewed.table, request.table.checked
+    given = read_corrections(checked, table.texts, table.candidates.classes, sep=table.sep)
+    judged, make = _prepare(console, request, table)
+    folder = Path(request.table.features_from or request.source).parent
+    images = ServedImages(folder, folder, other_folders=options.image_folders)
     service = ReviewService(
-        start.page(**shown),
+        review_from_table(judged, Layout(reviewed.image, images, options.show)),
         journal,
-        label_parser(start.table.candidates.classes, table.sep),
+        label_parser(judged.table.candidates.classes, table.sep),
         labels=given.labels,
-        images=shown["images"].paths,
-        outputs=outputs,
+        images=images.paths,
+        outputs=[readable_file_name(str(path)) for path in options.outputs],
     )
-    console.stage(f"fitting {start.name}")
-    seed = {"random_state": request.learning.seed}
-    process.start(
-        start.make,
-        *start.arguments,
-        **start.options,
-        **seed,
-        progress=console.stage,
-        session=service.session_options() | seed,
-        skipped=service.skipped,
-    )
+    console.stage(f"fitting {judged.method or 'held-out labels'}")
+    answers = service.session_options() | {"random_state": request.learning.seed}
+    process.start(make, console.stage, skipped=service.skipped, **answers)
     service.connect(process)
     return service
 
@@ -295,11 +266,6 @@ def _wait(console: Console, server: "ReviewServer", journal: Path, browser: bool
         console.say("")
 
 
-def _stop(server: "ReviewServer", journal: Path) -> None:
-    server.close()
-    _address_file(journal).unlink(missing_ok=True)
-
-
 @contextmanager
 def _ending_on_termination() -> Iterator[None]:
     """Treat a request to terminate the process like Ctrl-C."""
@@ -313,7 +279,7 @@ def _ending_on_termination() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _start(service: "ReviewService", journal: Path, port: int) -> "ReviewServer":
+def _start_server(service: "ReviewService", journal: Path, port: int | None) -> "ReviewServer":
     """The server, at the address of a server that was killed, if that is free."""
     from ambilearn.review.server import ReviewServer
 
@@ -322,7 +288,7 @@ def _start(service: "ReviewService", journal: Path, port: int) -> "ReviewServer"
         with suppress(OSError, OverflowError):
             return ReviewServer(service, known_port, token).start()
     try:
-        return ReviewServer(service, port, token).start()
+        return ReviewServer(service, port or 0, token).start()
     except OSError as error:
         raise click.ClickException(
             f"Port {port} cannot be used ({error.strerror}). Choose another --port, or leave it "
@@ -373,7 +339,7 @@ def _finish(
     console: Console,
     request: Request,
     table: "CandidateTable",
-    options: ServeOptions,
+    options: ReviewOptions,
     interrupts: list[int],
 ) -> None:
     """Write what `clean` and `fit` write with the answers, unless the user interrupts."""

@@ -1,117 +1,230 @@
-"""A review from a user's own table and the scores of its candidates."""
+"""A review from a user's own table and what a method found for its candidates."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ambilearn._utils.labels import is_missing
+from ambilearn._utils.labels import is_missing, split_labels
 from ambilearn._utils.text import readable_file_name
 from ambilearn.backend import HOST
 from ambilearn.confidence.doubt import Doubt
 from ambilearn.crowd.votes import Votes
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.frames import check_columns
-from ambilearn.datasets.label_cells import parse_labels
-from ambilearn.review.images import Images, ServedImages, Shown
+from ambilearn.datasets.label_cells import parse_labels, whole_number_text
+from ambilearn.review.images import Images, Shown
 from ambilearn.review.record import Review, ReviewRow
 from ambilearn.tables.candidate_columns import expand_patterns
+from ambilearn.tables.clean import CleanedTable
 from ambilearn.tables.columns import LISTS, TELLS_NOTHING
+from ambilearn.tables.given_labels import CorrectedTable
 from ambilearn.tables.image_files import find_image_column
-from ambilearn.tables.ranking import Choices, choose_candidates, review_order
+from ambilearn.tables.ranking import Choices
 from ambilearn.tables.read import CandidateTable
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _LONGEST_NAME = 200  # characters of an id or a file name
 _NAMES_SHOWN = 6  # answers to a row that are shown with the names of the annotators
+_MAX_LABELS = 20  # that are offered for a row of an audit without candidates
 
 
-def review_from_table(
-    table: CandidateTable,
-    scores: NDArray[np.float64],
-    *,
-    confidences: NDArray[np.float64] | None = None,
-    doubt: Doubt | None = None,
-    choices: Choices | None = None,
-    given: NDArray[Any] | None = None,
-    method: str = "",
-    image: str | None = None,
-    images: Images | None = None,
-    show: Sequence[str] = (),
-) -> Review:
+@dataclass(frozen=True, eq=False)
+class JudgedTable:
+    """A table, and what is known of the candidates of each row.
+
+    Parameters
+    ----------
+    table : CandidateTable
+        The table. Corrected rows are shown with all their candidates and the chosen label.
+    shares : ndarray of shape (n_pairs,)
+        Confidence or score of every candidate, in the order of ``table.candidates``.
+    calibrated : bool, default=False
+        Whether they are calibrated confidences.
+    doubt : Doubt, optional
+        Doubt in the candidates: a label is suggested where it is above one half.
+    order : ndarray of shape (n_rows,), optional
+        Rows in the order in which a person should look at them.
+    choices : Choices, optional
+        Labels to show first and their margins; by default those with the largest shares.
+    given : ndarray of shape (n_rows,), optional
+        The labels in a table with one label per row, which the page marks.
+    method : str, default=""
+        Name of the method.
+    """
+
+    table: CandidateTable
+    shares: NDArray[np.float64]
+    calibrated: bool = False
+    doubt: Doubt | None = None
+    order: NDArray[np.intp] | None = None
+    choices: Choices | None = None
+    given: NDArray[Any] | None = None
+    method: str = ""
+
+    @classmethod
+    def of_sets(cls, table: CandidateTable, method: str) -> Self:
+        """What is known before a fit: the judged annotators, or nothing but the candidates."""
+        judgment = table.judgment
+        known = None if judgment is None else judgment.calibration.cleaned
+        shares = HOST.support(table.candidates).prior() if known is None else known
+        return cls(table, shares, known is not None, method=method)
+
+    @classmethod
+    def of_cleaned(cls, cleaned: CleanedTable, method: str) -> Self:
+        """The result of :func:`ambilearn.tables.clean_table`."""
+        known = cleaned.model.calibration.cleaned
+        shares = cleaned.pair_scores if known is None else known
+        found = cleaned.doubt, cleaned.order
+        return cls(cleaned.table, shares, known is not None, *found, method=method)
+
+    @classmethod
+    def of_corrected(cls, corrected: CorrectedTable, method: str) -> Self:
+        """The result of :func:`ambilearn.tables.correct_table`."""
+        table, shares = corrected.to_review()
+        # Without calibration (the features are useless), the page shows scores, as `clean` does.
+        calibrated = not np.isnan(corrected.choices.confidences).any()
+        found = corrected.doubt, corrected.order, corrected.choices, corrected.given
+        return cls(table, shares, calibrated, *found, method)
+
+
+class Layout(NamedTuple):
+    """Which columns a page shows.
+
+    Parameters
+    ----------
+    image : str, optional
+        Column with images.
+    images : Images, optional
+        Makes their addresses; by default they are relative to the folder of the table.
+    first : sequence of str, default=()
+        Columns that are shown first; by default one that names the rows.
+    """
+
+    image: str | None = None
+    images: Images | None = None
+    first: Sequence[str] = ()
+
+
+PLAIN = Layout()
+
+
+def review_from_table(judged: JudgedTable, layout: Layout = PLAIN) -> Review:
     r"""Rows of a table as the page shows them.
 
-    Rows that are corrected already have all their candidates and the chosen label. ``scores`` has
-    the score of every candidate, in the order of ``table.candidates``, and determines the order of
-    the rows; calibrated ``confidences`` in the same order are shown instead. If ``doubt`` in the
-    candidates is above zero, the page suggests a label; it also changes the order. ``choices`` are
-    the labels to show first and their margins, by default those with the largest scores; ``given``
-    are the labels in a table with one label per row, which the page marks. ``method`` is the name
-    of the method that computed the scores. If annotators answered, the first cell of a row has
-    their answers. ``images`` makes the addresses of the images in the column ``image``; by default
-    they are relative to the folder of the table.
+    If annotators answered, the first cell of a row has their answers.
 
     >>> from io import StringIO
     >>> from ambilearn.tables import clean_table, read_candidate_table
     >>> file = StringIO("x,names\n1,anna|bob\n2,anna\n8,bob\n9,bob|anna\n")
     >>> table = read_candidate_table(file, candidates="names", format="csv")
     >>> cleaned = clean_table(table, params={"n_neighbors": 1})
-    >>> review = review_from_table(table, cleaned.pair_scores)
+    >>> review = review_from_table(JudgedTable.of_cleaned(cleaned, "PLCL"))
     >>> review.columns, review.rows[3].cells, [label for label, _ in review.rows[3].ranked()]
     (['x'], ['9'], ['bob', 'anna'])
     """
-    folder = Path(table.name).parent
-    images = images or Images(folder, folder)
-    columns = [c for c in _order_columns(table, image, show) if c != image or _is_short(table, c)]
-    cells = [[format_cell(cell) for cell in table.frame[column].to_list()] for column in columns]
+    table, choices, given, image = judged.table, judged.choices, judged.given, layout.image
+    columns = [c for c in _order_columns(table, layout) if c != image or _is_short(table, c)]
+    cells = [_format_column(table.frame, column) for column in columns]
     if table.votes is not None:
         columns, cells = ["answers", *columns], [_format_answers(table.votes), *cells]
-    shown = [Shown()] * len(table.frame)
+    n_rows = len(table.frame)
+    shown = [Shown()] * n_rows
     if image is not None:
-        shown = [images.find(format_cell(cell)) for cell in table.frame[image].to_list()]
-    calibrated = confidences is not None
-    found = _find_candidates(table, scores if confidences is None else confidences)
-    hints = _find_hints(table, scores, doubt, choices, given)
+        images = layout.images or _images_beside(table.name)
+        shown = [images.find(cell) for cell in _format_column(table.frame, image)]
+    rank = np.zeros(n_rows, dtype=np.intp)
+    if judged.order is not None:
+        rank[judged.order] = np.arange(1, n_rows + 1)
     rows = [
         ReviewRow(
             [column[i] for column in cells],
             labels,
-            values,
+            shares,
             table.texts[i],
             shown[i].address,
             decision,
             suggestion,
-            rank,
+            int(rank[i]),
             shown[i].problem,
             None if given is None else str(given[i]),
             None if choices is None else str(choices.labels[i]),
             None if choices is None else choices.margins[i],
-            None if suggestion is None or doubt is None else float(doubt.score[i]),
+            None if suggestion is None or judged.doubt is None else float(judged.doubt.score[i]),
         )
-        for i, ((labels, values, decision), (suggestion, rank)) in enumerate(
-            zip(found, hints, strict=True)
+        for i, ((labels, shares, decision), suggestion) in enumerate(
+            zip(_find_candidates(table, judged.shares), _find_suggestions(judged), strict=True)
         )
     ]
-    title = readable_file_name(table.name) if table.name != "<stdin>" else "standard input"
-    return Review(title, [str(column) for column in columns], rows, table.sep, method, calibrated)
+    title, names = _title(table.name), [str(column) for column in columns]
+    return Review(title, names, rows, table.sep, judged.method, judged.calibrated)
 
 
-def make_page(
-    table: CandidateTable,
-    method: str,
-    image: str | None,
-    images: ServedImages,
-    show: Sequence[str] = (),
+def review_from_audit(
+    frame: "pd.DataFrame",
+    rows: Sequence[int],
+    labels: Sequence[str],
+    texts: Sequence[str] | None = None,
+    *,
+    sep: str = "|",
+    name: str = "table",
+    hidden: Collection[str] = (),
+    layout: Layout = PLAIN,
 ) -> Review:
-    """What the page shows before it has the state of the session."""
-    prior = HOST.support(table.candidates).prior()
-    judgment = table.judgment
-    known = None if judgment is None else judgment.calibration.cleaned
-    return review_from_table(
-        table, prior, confidences=known, method=method, image=image, images=images, show=show
-    )
+    """Rows that were drawn for an audit, in this order, without scores.
+
+    ``labels`` has the label of every row of the table. The page does not show which label a row
+    has, unless there are no candidates and more than 20 labels. ``texts`` has the candidates of
+    every row, separated by ``sep``; by default all labels are offered. Columns in ``hidden`` are
+    not shown.
+    """
+    image, images = layout.image, layout.images or _images_beside(name)
+    columns = [column for column in frame.columns if column not in hidden and column != image]
+    drawn = frame.iloc[list(rows)]
+    cells = [_format_column(drawn, column) for column in columns]
+    pictures = [Shown()] * len(rows)
+    if image is not None:
+        pictures = [images.find(cell) for cell in _format_column(drawn, image)]
+    every = sorted(set(labels))
+    shown = []
+    for place, row in enumerate(rows):
+        candidates = every if len(every) <= _MAX_LABELS else [labels[row]]
+        if texts is not None:
+            offered = {*split_labels(texts[row], sep)} - {""}
+            if labels[row] not in map(whole_number_text, offered):  # 1.0 is the label 1
+                offered.add(labels[row])
+            candidates = sorted(offered)
+        shown.append(
+            ReviewRow(
+                [column[place] for column in cells],
+                candidates,
+                [0.0] * len(candidates),
+                labels[row] if texts is None else texts[row],
+                pictures[place].address,
+                rank=place + 1,
+                image_problem=pictures[place].problem,
+            )
+        )
+    numbers = [int(row) for row in rows]
+    return Review(_title(name), [str(c) for c in columns], shown, sep, blind=True, numbers=numbers)
+
+
+def _title(name: str) -> str:
+    return readable_file_name(name) if name != "<stdin>" else "standard input"
+
+
+def _images_beside(name: str) -> Images:
+    folder = Path(name).parent
+    return Images(folder, folder)
+
+
+def _format_column(frame: "pd.DataFrame", column: Any) -> list[str]:
+    return [format_cell(cell) for cell in frame[column].to_list()]
 
 
 def image_column(table: CandidateTable, named: str | None = None) -> str | None:
@@ -121,7 +234,7 @@ def image_column(table: CandidateTable, named: str | None = None) -> str | None:
         return named
     numeric = {c.name for c in table.features.columns if c.kind in ("number", *LISTS)}
     columns = {
-        column: [format_cell(cell) for cell in table.frame[column].to_list()]
+        column: _format_column(table.frame, column)
         for column in table.frame.columns
         if column not in table.candidate_columns and column not in numeric
     }
@@ -159,24 +272,23 @@ def format_cell(cell: Any) -> str:
     return str(cell)
 
 
-def _order_columns(table: CandidateTable, image: str | None, show: Sequence[str]) -> list[Any]:
+def _order_columns(table: CandidateTable, layout: Layout) -> list[Any]:
     """Columns to show: what names a row, then features, among them numbers last; then the rest.
 
     Not the truth, which the reviewer is to find; nothing that is the same in every row, or too long
-    to be read by a person. ``show`` has columns that name a row; by default the first one, after
-    the image, whose text differs in all rows.
+    to be read by a person. What names a row is by default, after the image, the first column whose
+    text differs in all rows.
     """
-    show = expand_patterns(table.name, table.frame, show)
-    check_columns(table.name, table.frame, list(show))
+    image, first = layout.image, expand_patterns(table.name, table.frame, layout.first)
+    check_columns(table.name, table.frame, list(first))
     kinds = {column.name: column.kind for column in table.features.columns}
     hidden = {*table.candidate_columns, table.description.truth}
     hidden |= {name for name, why in table.features.left_out.items() if why in TELLS_NOTHING}
     hidden |= {name for name, kind in kinds.items() if kind in ("vector", "embedding")}
     columns = [c for c in table.frame.columns if c not in hidden or c == image]
-    first = list(show)
     if not first and image is None:
         texts = [c for c in columns if kinds.get(c) != "number"]
-        first = next(([c] for c in texts if _names_rows(table.frame[c].to_list())), [])
+        first = next(((c,) for c in texts if _names_rows(table.frame[c].to_list())), ())
 
     def place(column: Any) -> int:
         if column in first or column == image:
@@ -219,7 +331,7 @@ def _format_answers(votes: Votes) -> list[str]:
 
 def _is_short(table: CandidateTable, image: str) -> bool:
     """Whether the cells of the image column are paths, not images written as text."""
-    return not any(format_cell(c).startswith("data:") for c in table.frame[image].to_list())
+    return not any(cell.startswith("data:") for cell in _format_column(table.frame, image))
 
 
 def _judged(table: CandidateTable, row: int, labels: list[str]) -> list[float]:
@@ -230,32 +342,19 @@ def _judged(table: CandidateTable, row: int, labels: list[str]) -> list[float]:
     return [float(table.judged[row, known.index(label)]) for label in labels]
 
 
-def _find_hints(
-    table: CandidateTable,
-    scores: NDArray[np.float64],
-    doubt: Doubt | None,
-    choices: Choices | None,
-    given: NDArray[Any] | None,
-) -> Iterator[tuple[str | None, int]]:
-    """Suggestion and rank of each row."""
-    n = len(table.candidates)
-    if doubt is None:
-        yield from [(None, 0)] * n
-        return
-    settled = table.corrections.labels
-    rank = np.empty(n, dtype=np.intp)
-    if choices is None:
-        choices = choose_candidates(table.candidates, scores, judged=table.judged)
-    rank[review_order(choices, doubt, settled)] = np.arange(1, n + 1)
-    # Where annotators were judged, doubt is in their answers, and the judging may have found the
-    # same label already: then it is shown with its confidence.
-    found = table.candidates.to_sets()
-    doubtful = doubt.doubtful
-    for i, place in enumerate(rank.tolist()):
-        suggestion = doubt.suggestion[i]
-        wanted = doubtful[i] and i not in settled
-        wanted = wanted and (given is not None or suggestion not in found[i])
-        yield str(suggestion) if wanted else None, place
+def _find_suggestions(judged: JudgedTable) -> list[str | None]:
+    """The label that is probably the true one, for each row in which it is not shown first.
+
+    If annotators were judged, doubt is in their answers, and the same label may be a candidate
+    already: then it is shown with its confidence.
+    """
+    sets = judged.table.candidates.to_sets()
+    if judged.doubt is None:
+        return [None] * len(sets)
+    return [
+        None if label is None or (judged.given is None and label in candidates) else str(label)
+        for label, candidates in zip(judged.doubt.suggestion, sets, strict=True)
+    ]
 
 
 def _find_candidates(

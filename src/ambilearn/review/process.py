@@ -142,44 +142,42 @@ class SessionProcess:
     def start(
         self,
         make: "Callable[..., Learner]",
-        *args: object,
         progress: Callable[[str], None] = lambda text: None,
-        session: Mapping[str, object] | None = None,
+        *,
         skipped: tuple[int, ...] = (),
         **options: object,
     ) -> Self:
         """Make the learner by a function, and fit it.
 
-        The function is sent to the process with its arguments; it also has a parameter
-        ``progress``, like :func:`ambilearn.tables.fit_table`. ``session`` are the options of
-        :class:`~ambilearn.review.ReviewSession`, and ``skipped`` are rows that were skipped before.
-        Warnings and the rounds of the first fit are reported in the calling thread.
+        The function is sent to the process; it has a parameter ``progress``, like
+        :func:`ambilearn.tables.fit_table`. ``skipped`` are rows that were skipped before, and
+        ``options`` are those of :class:`~ambilearn.review.ReviewSession`. Warnings and the rounds
+        of the first fit are reported in the calling thread.
         """
-        self._send(make, args, options, dict(session or {}), skipped)
-        raised: Exception | None = None
-        while self.version == 0:
-            try:
-                kind, content = self._connection.recv()
-            except (EOFError, OSError) as error:
-                raise SessionEndedError(self._describe_end()) from error
-            try:
-                if kind == "round":
-                    report_round(content)
-                elif kind == "progress":
-                    progress(content)
-                elif kind == "error":
-                    raise content
-                else:
-                    self._take(kind, content)
-            except Exception as error:  # such as a warning that is an error
-                raised = raised or error
-                if kind == "error":
-                    break
-        if raised is not None:
+        self._send(make, options, skipped)
+        try:
+            while self.version == 0:
+                self._take_first(progress)
+        except Exception:  # of the process, or a warning that is an error
             self.end()
-            raise raised
+            raise
         threading.Thread(target=self._listen, daemon=True).start()
         return self
+
+    def _take_first(self, progress: Callable[[str], None]) -> None:
+        """Take a message before the result of the first fit."""
+        try:
+            kind, content = self._connection.recv()
+        except (EOFError, OSError) as error:
+            raise SessionEndedError(self._describe_end()) from error
+        if kind == "round":
+            report_round(content)
+        elif kind == "progress":
+            progress(content)
+        elif kind == "error":
+            raise content
+        else:
+            self._take(kind, content)
 
     def settle(self, labels: Mapping[int, Any], found: Mapping[int, Any], *, random: bool) -> None:
         """Record labels; ``found`` are those of the method."""
@@ -457,7 +455,7 @@ def run_session(connection: "Connection[Any, Any]", line: _Line | None = None) -
 
     line = line or _Line(connection)
     try:
-        make, args, options, given, skipped = connection.recv()
+        make, options, skipped = connection.recv()
     except (EOFError, OSError):
         return
     except Exception as error:  # an argument whose class cannot be imported here
@@ -465,8 +463,8 @@ def run_session(connection: "Connection[Any, Any]", line: _Line | None = None) -
         return
     try:
         with listen_to_rounds(partial(line.send, "round")):
-            learner = make(*args, progress=partial(line.send, "progress"), **options)
-            session = ReviewSession(learner, **given)
+            learner = make(progress=partial(line.send, "progress"))
+            session = ReviewSession(learner, **options)
     except Exception as error:
         line.send("error", _picklable(error))
         return

@@ -88,7 +88,7 @@ def clean_table(
     random_state: int = 0,
     fast: bool = False,
     device: str | None = None,
-    prefix: str = "",
+    prefix: str | None = "",
     progress: Callable[[str], None] = lambda text: None,
 ) -> CleanedTable:
     r"""Choose one of the candidates of each row, from the candidates of similar rows.
@@ -107,8 +107,8 @@ def clean_table(
         stacks and votes need less than the time of a fit for it; other methods are fitted to each
         half of the rows. Ctrl-C ends these fits, and those for the confidence: their columns stay
         empty, with a warning.
-    prefix : str, default=""
-        Prefix of the names of the new columns.
+    prefix : str or None, default=""
+        Prefix of the names of the new columns; None if no columns are to be added.
 
     Returns
     -------
@@ -126,7 +126,8 @@ def clean_table(
     >>> [label for label, score in cleaned.candidates(3)]
     ['bob', 'anna']
     """
-    check_new_columns(table, prefix)  # before the fit
+    if prefix is not None:
+        check_new_columns(table, prefix)  # before the fit
     model = fit_table(
         table,
         method,
@@ -145,7 +146,9 @@ def clean_table(
     if found is not None and table.judged is None:
         choices = choices._replace(confidences=(1 - found.score) * choices.confidences)
     order = review_order(choices, found, table.corrections.labels)
-    frame = append_results(table, choices, order, found, prefix, with_doubt=not fast)
+    frame = table.frame
+    if prefix is not None:
+        frame = append_results(table, choices, order, found, prefix, with_doubt=not fast)
     return CleanedTable(table, choices, scores, order, frame, model, found)
 
 
