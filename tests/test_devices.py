@@ -289,18 +289,6 @@ def test_no_processes_are_started_on_a_device(library, dispatch):
     assert_same_confidences(library, model, host)
 
 
-def test_a_search_over_a_stack_fits_members_once(library, dispatch):
-    X = library.to_device(DATA.X)
-    stack = PLStacking(estimators=MEMBERS[1:2], final_estimator=PLKNN())
-    points = [{"final_estimator__n_neighbors": k} for k in (3, 5)]
-    first, model = fit_points(stack, points, X, DATA.mask)
-    members = [each.estimators_[0].label_distributions_ for each in (first, model)]
-    assert members[0] is members[1]
-    alone = sklearn.clone(model).fit(X, DATA.mask)
-    found, expected = (library.to_host(m.label_distributions_) for m in (model, alone))
-    np.testing.assert_array_equal(found, expected)
-
-
 def test_a_member_at_the_end_of_a_pipeline(library, dispatch):
     if not sklearn.utils.get_tags(StandardScaler()).array_api_support:
         pytest.skip("this release of scikit-learn has no scaler for devices")
@@ -553,17 +541,3 @@ def test_real_data(library, dispatch, real_split, name):
         assert (
             library.to_host(each.predict(library.to_device(test))) == host.predict(X_test)
         ).all()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["lost", "MSRCv2", "FG-NET"])
-def test_a_stack_of_real_data(library, dispatch, real_split, name):
-    X, mask, _, X_test, _ = (part[:150] for part in real_split(name, 0))
-    stack = PLStacking(estimators=MEMBERS[:2], final_estimator=PLVoting(estimators=MEMBERS))
-    host = sklearn.clone(stack).fit(X, mask)
-    model = sklearn.clone(stack).fit(library.to_device(X), mask)
-    found = library.to_host(model.label_distributions_)
-    # Three rows of MSRCv2 are equal: how weights are shared among them is rounding.
-    atol = 1e-5 if name == "MSRCv2" else 1e-6
-    np.testing.assert_allclose(found, host.label_distributions_, atol=atol)
-    assert (library.to_host(model.predict(library.to_device(X_test))) == host.predict(X_test)).all()

@@ -38,36 +38,13 @@ def table(text, **options):
 
 
 CANDIDATES = {
-    "one text": (lambda: as_candidates("abc"), "got str", "a mask|0/1 or boolean mask"),
-    "a cube": (lambda: as_candidates(np.ones((2, 2, 2))), "3 dimensions", "y must be"),
-    "missing label": (
-        lambda: as_candidates([0.0, np.nan]),
-        "label of row 1 is nan",
-        "Drop the row",
-    ),
-    "NaN in mask": (
-        lambda: as_candidates(changed(MASK, (3, 1), np.nan)),
-        "contains NaN: row 3",
-        "list of sets",
-    ),
-    "unknown label": (
-        lambda: as_candidates(SETS, classes=["a", "c"]),
-        "Row 0 has the candidate label 'b'",
-        "add it to the classes, or correct",
-    ),
     "unknown column": (
         lambda: as_candidates(pd.DataFrame(MASK, columns=CLASSES), classes=["a", "c"]),
         "column 'b' that is not among the 2",
         "rename or drop",
     ),
     "too few names": (lambda: as_candidates(MASK, classes=["a"]), "2 columns but", "one class per"),
-    "wrong length": (
-        lambda: as_candidates(SETS, n_rows=5),
-        "X has 5 rows but",
-        "candidate set per row",
-    ),
 }
-
 DATA = {
     "no such column": (lambda: table("x,name\n1,a\n"), "no column 'names'", "Did you mean 'name'"),
     "no rows": (lambda: table("x,names\n"), "no rows, only a heading", "Add rows"),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 
-from ambilearn import CandidateSets, as_candidates
+from ambilearn import as_candidates
 
 MASK = np.array([[1, 1, 0], [0, 1, 0], [1, 0, 1]])
 SETS = [{"anna", "bob"}, {"bob"}, {"anna", "cleo"}]
@@ -176,16 +176,6 @@ def test_covers():
     sets = as_candidates(SETS)
     np.testing.assert_array_equal(sets.covers(["anna", "anna", "cleo"]), [True, False, True])
     np.testing.assert_array_equal(sets.covers(["nobody", "bob", "bob"]), [False, True, False])
-
-
-@pytest.mark.parametrize("rows", [[2, 0], np.array([True, False, True]), slice(1, None)])
-def test_take_keeps_classes(rows):
-    sets = as_candidates(SETS)
-    rows = np.arange(3)[rows] if isinstance(rows, slice) else rows
-    taken = sets[rows]
-    assert isinstance(taken, CandidateSets)
-    np.testing.assert_array_equal(taken.to_mask(), MASK[rows].astype(bool))
-    assert taken.classes.tolist() == NAMES
 
 
 @pytest.mark.parametrize("form", ["list of sets", "list of dictionaries"])

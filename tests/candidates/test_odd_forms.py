@@ -1,6 +1,5 @@
 """Candidate sets in unusual forms: read correctly, or rejected with a clear error."""
 
-import array
 import collections
 import datetime
 import traceback
@@ -14,7 +13,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import sparse
 
 from ambilearn.backend import HOST
 from ambilearn.candidates import ANYTHING, AllBut, CandidateSets, as_candidates
@@ -41,17 +39,11 @@ READ = {
     "Decimal labels": ([Decimal(1), Decimal("2.5")], [{Decimal(1)}, {Decimal("2.5")}]),
     "Decimal table": (np.array([[Decimal("0.5"), Decimal(1)]]), [{0: 0.5, 1: 1.0}]),
     "memoryview of labels": (memoryview(np.array([3, 5])), [{3}, {5}]),
-    "memoryview of a mask": (memoryview(MASK), [{0}, {0, 1}, {1}]),
-    "rows of memoryviews": ([memoryview(np.array([3, 5])), [5]], [{3, 5}, {5}]),
-    "array.array": (array.array("i", [3, 5]), [{3}, {5}]),
-    "NUL at the end": (["a", "a\0"], [{"a"}, {"a\0"}]),
     "NUL at the end, in sets": ([{"a"}, {"a\0", "a"}], [{"a"}, {"a\0", "a"}]),
-    "NUL at the end, objects": (objects("a", "a\0"), [{"a"}, {"a\0"}]),
     "NUL at the end, columns": (
         pd.DataFrame([[1, 0], [1, 1]], columns=["a", "a\0"]),
         [{"a"}, {"a", "a\0"}],
     ),
-    "bytes with NUL": ([{b"a"}, {b"a\0"}], [{b"a"}, {b"a\0"}]),
     "integers beside each other": ([2**63, 2**63 - 1], [{2**63}, {2**63 - 1}]),
     "integers of 400 digits": ([10**400, 1], [{10**400}, {1}]),
     "dates": (
@@ -62,12 +54,6 @@ READ = {
         pd.Series(pd.to_datetime(["2024-02-29", "2023-01-01"])),
         [{pd.Timestamp("2024-02-29")}, {pd.Timestamp("2023-01-01")}],
     ),
-    "datetimes of NumPy": (
-        np.array(["2024-02-29", "2023-01-01"], dtype="datetime64[D]"),
-        [{datetime.date(2024, 2, 29)}, {datetime.date(2023, 1, 1)}],
-    ),
-    "bytes": ([b"x", b"y"], [{b"x"}, {b"y"}]),
-    "tuples as labels": ([{(1, 2)}, {(3,)}], [{(1, 2)}, {(3,)}]),
     "column of objects, some sets": (objects("a", {"a", "b"})[:, None], [{"a"}, {"a", "b"}]),
     "StringDType": (np.array(["a", "b"], dtype=np.dtypes.StringDType()), [{"a"}, {"b"}]),
     "table of pyarrow": (pa.table({"a": [1, 0], "b": [1, 1]}), [{"a", "b"}, {"b"}]),
@@ -76,26 +62,16 @@ READ = {
     "maps of pyarrow": (MAPS, WEIGHTS),
     "column of maps": (pa.table({"y": MAPS}), WEIGHTS),
     "maps in pandas": (pd.Series(pd.arrays.ArrowExtensionArray(MAPS)), WEIGHTS),
-    "column of maps in pandas": (
-        pd.DataFrame({"y": pd.arrays.ArrowExtensionArray(MAPS)}),
-        WEIGHTS,
-    ),
     "structs of polars": (pl.Series(2 * WEIGHTS[:1]), 2 * WEIGHTS[:1]),
     "structs with missing fields": (pl.Series(WEIGHTS), WEIGHTS),
     "structs of pyarrow": (pa.array(WEIGHTS), WEIGHTS),
     "column of structs": (pl.DataFrame({"y": 2 * WEIGHTS[:1]}), 2 * WEIGHTS[:1]),
-    "lists of polars": (pl.Series([["a", "b"], ["b"]]), [{"a", "b"}, {"b"}]),
     "categorical": (pd.Categorical(["b", "a"], categories=["b", "a", "z"]), [{"b"}, {"a"}]),
     "nullable integers": (pd.array([2, 1], dtype="Int64"), [{2}, {1}]),
-    "odd index": (pd.Series([{1}, {2}], index=[None, None]), [{1}, {2}]),
     "masked array without a mask": (np.ma.array([3, 5]), [{3}, {5}]),
-    "Fortran order": (np.asfortranarray(MASK), [{0}, {0, 1}, {1}]),
-    "from behind": (np.array(MASK[::-1])[::-1], [{0}, {0, 1}, {1}]),
-    "byte-swapped": (MASK.astype(">i4"), [{0}, {0, 1}, {1}]),
     "half precision": (np.array([[0.5, 1]], dtype=np.float16), [{0: 0.5, 1: 1.0}]),
     "minus zero": (np.array([[-0.0, 1.0]]), [{1}]),
     "extreme weights": (np.array([[5e-324, 1.7e308]]), [{0: 5e-324, 1: 1.7e308}]),
-    "deque": (collections.deque([{1}, {2}]), [{1}, {2}]),
     "Counter": ([collections.Counter("aab")], [{"a": 2.0, "b": 1.0}]),
 }
 
@@ -114,35 +90,22 @@ REJECTED = {
     "signalling NaN in lists": ([[Decimal("sNaN"), 1], [1, 0]], "row 0 contains NaN"),
     "integer of 400 digits in a table": (np.array([[10**400, 1]], object), r"row 0 has .* 1000.*…"),
     "weight of 400 digits": ([{"a": 10**400}], r"the weight 1000.*…: weights must be finite"),
-    "1-D sparse": (sparse.coo_array(np.array([1, 0])), r"with 1 dimension .* pass y\.toarray"),
-    "3-D sparse": (sparse.coo_array(np.ones((2, 2, 2))), "with 3 dimensions"),
-    "complex sparse": (sparse.csr_array(MASK * 1j), "entries of type complex128"),
     "complex table": (MASK * (1 + 1j), "neither a mask nor a table of weights"),
     "complex labels": (np.array([1j, 2]), "[Cc]omplex"),
     "table of times": (np.array([["2024-02-29"] * 2], dtype="M8[D]"), "neither a mask nor"),
-    "table of spans": (np.array([[0, 1]], dtype="m8[D]"), "neither a mask nor"),
     "records": (np.zeros(3, dtype="i4,f4"), "an array of records"),
-    "table of records": (np.zeros((3, 2), dtype="i4,f4"), "neither a mask nor"),
     "no dimension": (np.array(3), "an array of 0 dimensions"),
-    "empty column": (np.empty((0, 1), dtype=object), "y has no rows"),
     "empty objects": (np.empty(0, dtype=object), "y has no rows"),
     "empty list": ([], "y has no rows"),
-    "mask of labels": (np.ma.array([0, 1], mask=[0, 1]), r"1 of 2 entries masked.* \[1\]"),
     "mask of a mask": (np.ma.array(MASK, mask=MASK), "4 of 6 entries masked"),
     "masked label": ([np.ma.masked, 1], "label of row 0 is masked"),
-    "masked row": ([{1}, np.ma.array([1, 2], mask=[0, 1])], "^Row 1 of y is a masked array"),
     "list in itself": (itself(), "Row 1 has a candidate that cannot be a label"),
     "sets as labels": ([{frozenset("a")}, {frozenset("b")}], "cannot be sorted .*have no order"),
-    "memoryview of nothing": ([memoryview(np.array(1)), [1]], "Row 0 .* cannot be a label"),
-    "memoryview of records": (memoryview(np.zeros(3, dtype="i4,f4")), "an array of records"),
-    "array of nothing": ([np.array(1), np.array(2)], "cannot be a label"),
     "generator": ((x for x in [{1}]), "got generator"),
-    "generators": ([(x for x in "ab"), (x for x in "b")], "cannot be sorted"),
     "integers and floating point beyond each other": ([10**400, np.float32(0)], "cannot be sorted"),
     "NaN in tuples": ([{(1, 0), (1, Decimal("NaN"))}], "cannot be sorted"),
     "functions": ([len, max], "cannot be sorted"),
     "missing category": (pd.Categorical(["a", None]), "row 1 is nan"),
-    "missing in pyarrow": (pa.array(["a", None]), "row 1 is None"),
     "missing map": (pa.array([[("a", 1)], None], MAPS.type), r"row 1 .* \(None\)"),
     "missing in a table of pyarrow": (pa.table({"a": [1, None], "b": [1, 1]}), "row 1 has .* nan"),
     "missing integer": (pd.DataFrame({"a": pd.array([1, None]), "b": [1, 1]}), "row 1 has .* <NA>"),

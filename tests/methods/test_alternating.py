@@ -73,10 +73,3 @@ def test_objective(data, offset):
     expected = fit + 0.1 * np.sum(model.coef_**2) + offset
     assert model.objective_[-1] == pytest.approx(expected)
     assert (np.diff(model.objective_) < 0).all()
-
-
-def test_stops_by_tolerance(data):
-    X, Y, _ = data
-    slow, fast = (Projecting(tol=tol, max_iter=1000).fit(X, Y) for tol in (1e-6, 1e-2))
-    assert fast.n_iter_ < slow.n_iter_ < 1000
-    assert len(slow.objective_) == slow.n_iter_

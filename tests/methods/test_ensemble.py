@@ -11,7 +11,6 @@ from scipy import sparse
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, LogisticRegressionCV, Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
@@ -20,7 +19,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from ambilearn import IPAL, LALO, PLAGGD, PLCL, PLCP, PLKNN, SURE, PLStacking, PLVoting
+from ambilearn import IPAL, LALO, PLCL, PLCP, PLKNN, SURE, PLStacking, PLVoting
 from ambilearn.selection import CandidateSearchCV
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -146,13 +145,6 @@ def test_invalid_members_raise(ensemble, estimators, message, data):
         ensemble(estimators=estimators).fit(X, mask)
 
 
-@every_ensemble
-def test_a_failing_member_is_named(ensemble, data):
-    X, mask, _ = data
-    with pytest.raises(ValueError, match="The member 'bad' could not be fitted: The 'mu' param"):
-        ensemble(estimators=[("good", SURE()), ("bad", PLCL(mu=-1))]).fit(X, mask)
-
-
 @pytest.mark.parametrize("alpha", [0, "half"])
 def test_a_failing_member_of_a_member_is_named_by_its_place(alpha, data):
     X, mask, _ = data
@@ -221,14 +213,6 @@ def test_the_same_seed_gives_the_same_bits(ensemble, data):
         for _ in range(2)
     )
     assert_same_bits(first, second, X)
-
-
-def test_as_many_landmarks_as_rows_are_the_exact_kernel(data):
-    X, mask, _ = data
-    members = [("plcl", PLCL(landmarks="uniform", sigma=2.0)), ("sure", SURE(sigma=2.0))]
-    exact = PLVoting(estimators=members).fit(X, mask)
-    low_rank = PLVoting(estimators=members, n_landmarks=len(X), random_state=0).fit(X, mask)
-    np.testing.assert_allclose(low_rank.label_distributions_, exact.label_distributions_, atol=1e-3)
 
 
 # --- weights of rows and of candidates ----------------------------------------------------------
@@ -306,18 +290,6 @@ def test_weights_of_rows_can_be_routed(data):
     )
 
 
-@every_ensemble
-def test_weights_of_candidates_are_passed_to_all_members(ensemble, data):
-    X, mask, y = data
-    table = mask * np.random.default_rng(0).uniform(0.2, 1.0, mask.shape)
-    model = ensemble().fit(X, table)
-    np.testing.assert_array_equal(
-        model.named_estimators_.sure.label_distributions_, SURE().fit(X, table).label_distributions_
-    )
-    told = ensemble().fit(X, mask + 3.0 * np.eye(4)[y])
-    assert np.mean(told.transduction_ == y) == 1.0
-
-
 # --- forms of input -----------------------------------------------------------------------------
 
 
@@ -390,13 +362,6 @@ def test_verbose_prints_a_line_per_member(ensemble, data, capsys):
     assert names == expected[ensemble]
 
 
-def test_a_warning_of_a_member_points_to_the_call(data):
-    X, mask, _ = data
-    with pytest.warns(ConvergenceWarning, match="PLCL stopped after max_iter=1") as caught:
-        PLVoting(estimators=[("a", PLCL(max_iter=1, tol=1e-9))]).fit(X, mask)
-    assert caught[0].filename == __file__
-
-
 # --- foreign members alone ----------------------------------------------------------------------
 
 
@@ -419,14 +384,6 @@ def test_foreign_members_alone_cause_one_warning(model, data):
         warnings.simplefilter("error")
         model.fit(X, y)  # nothing is ambiguous
         model.fit(X, [{j: 1.0 + (j == k) for j in range(3)} for k in y])  # the weights tell
-
-
-@every_ensemble
-def test_one_method_among_the_members_is_enough(ensemble, data):
-    X, mask, _ = data
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        ensemble([("a", GaussianNB()), ("b", SURE())]).fit(X, mask)
 
 
 @every_ensemble
@@ -462,15 +419,6 @@ def test_weights_of_rows_are_passed_to_pipelines_searches_and_votes(ensemble, da
         assert np.abs(weighted[name].predict_proba(X) - plain[name].predict_proba(X)).max() > 1e-6
     alone = SURE().fit(StandardScaler().fit_transform(X), mask, weights)
     np.testing.assert_array_equal(weighted.sure[-1].dual_coef_, alone.dual_coef_)
-
-
-def test_weights_of_rows_are_rejected_by_name_inside_of_pipelines(data):
-    X, mask, _ = data
-    members = [("sure", SURE()), ("other", make_pipeline(StandardScaler(), IPAL()))]
-    with pytest.raises(
-        ValueError, match=r"because 'other' \(Pipeline\) does not support sample_weight"
-    ):
-        PLVoting(estimators=members).fit(X, mask, sample_weight=np.linspace(1, 2, len(X)))
 
 
 # --- data frames --------------------------------------------------------------------------------
@@ -543,15 +491,6 @@ def test_a_data_frame_of_numbers_is_the_same_as_its_array(data, ensemble):
     members = [("a", SURE()), ("b", make_pipeline(StandardScaler(), PLKNN()))]
     found, expected = (ensemble(estimators=members).fit(rows, mask) for rows in (frame, X))
     assert_close(found.predict_proba(frame), expected.predict_proba(X))
-
-
-@pytest.mark.parametrize("parameters", [{"n_neighbors": "x"}, {"n_landmarks": "x"}])
-@pytest.mark.parametrize("ensemble", [PLVoting, PLStacking])
-def test_a_wrong_parameter_of_a_member_is_named(data, ensemble, parameters):
-    X, mask, _ = data
-    model = ensemble(estimators=[("plcl", PLCL(**parameters)), ("plaggd", PLAGGD())])
-    with pytest.raises(ValueError, match=f"'plcl' could not be fitted: .*{next(iter(parameters))}"):
-        model.fit(X, mask)
 
 
 def test_a_search_over_another_classifier_gets_every_row_once():

@@ -3,10 +3,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from literal import unit_rows
-from literal_methods import ipal, nearest, uniform
+from literal_methods import ipal, uniform
 from optimality import assert_on_candidate_simplices
 from problems import ambiguous
-from scipy.optimize import nnls
 
 from ambilearn import IPAL
 from ambilearn.methods import ipal as module
@@ -131,18 +130,6 @@ def test_residuals_above_one_change_the_confidences_of_their_row_only():
     np.testing.assert_allclose(model.predict_proba(new), [[0, 0, 1], [1, 0, 0]], atol=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_the_residuals_come_from_scipys_weights(seed):
-    X, Y, _ = ambiguous(n=50, d=3, seed=seed)  # more neighbors than dimensions
-    model = IPAL().fit(X[:40], Y[:40])
-    unit = unit_rows(X)
-    smallest = []
-    for x in unit[40:]:
-        members, _ = nearest(x, unit[:40], 10)
-        smallest.append(nnls(unit[members].T, x)[1])
-    assert (-model.decision_function(X[40:]).max(axis=1) >= np.array(smallest) - 1e-6).all()
-
-
 def test_rows_without_reconstruction_keep_equal_shares():
     """Opposite directions: all weights are zero, and nothing is divided by their sum."""
     X = [[1.0, 0.0], [-1.0, 1.0], [-1.0, -1.0]]
@@ -158,27 +145,6 @@ def test_stops_by_tolerance():
     loose, tight = IPAL(tol=1e-2).fit(X, Y), IPAL(tol=1e-6, max_iter=1000).fit(X, Y)
     assert loose.n_iter_ < IPAL().fit(X, Y).n_iter_ < tight.n_iter_ < 1000
     assert IPAL(alpha=0.0).fit(X, Y).n_iter_ == 1  # nothing spreads
-
-
-def test_defaults_are_the_papers():
-    defaults = IPAL().get_params()
-    assert (defaults["alpha"], defaults["n_neighbors"], defaults["max_iter"]) == (0.95, 10, 100)
-
-
-def test_alpha_must_leave_a_share_to_the_start():
-    X, Y, _ = ambiguous(n=20)
-    with pytest.raises(ValueError, match="'alpha' parameter of IPAL"):
-        IPAL(alpha=1.0).fit(X, Y)
-
-
-@pytest.mark.parametrize("scale", [1e-60, 1e-20, 1e20])
-def test_the_scale_of_the_features_does_not_matter(scale):
-    X, Y, _ = ambiguous(n=40)
-    np.testing.assert_allclose(
-        IPAL().fit(X * scale, Y).decision_function(X * scale),
-        IPAL().fit(X, Y).decision_function(X),
-        atol=1e-5,
-    )
 
 
 def test_a_label_that_is_never_a_candidate_is_never_predicted():

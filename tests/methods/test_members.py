@@ -152,23 +152,6 @@ def test_on_shared_rows_no_member_is_fitted_twice(data):
     assert one.label_distributions_ is not two.label_distributions_
 
 
-@pytest.mark.heavy
-def test_processes_give_the_same(data):
-    X, sets, _ = data
-    members = [("a", PLCL()), ("b", IPAL()), ("c", GaussianNB())]
-    alone, together = (fit(members, X, sets, n_jobs=n_jobs) for n_jobs in (None, 2))
-    for a, b in zip(alone, together, strict=True):
-        np.testing.assert_allclose(a.predict_proba(X), b.predict_proba(X), atol=1e-10)
-
-
-def test_verbose_prints_a_line_per_member(data, capsys):
-    X, sets, _ = data
-    fit([("mine", PLKNN()), ("theirs", GaussianNB())], X, sets, verbose=1)
-    first, second = capsys.readouterr().out.splitlines()
-    assert first.startswith("mine: fitted in ")
-    assert second.startswith("theirs: fitted in ")
-
-
 # --- foreign members ----------------------------------------------------------------------------
 
 

@@ -48,12 +48,6 @@ def test_other_neighbors_give_another_answer(method):
         assert np.abs(other.label_distributions_ - exact.label_distributions_).max() > 1e-3
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_parameters_of_the_transformer_can_be_set(method):
-    model = method(neighbors=KNeighborsTransformer()).set_params(neighbors__algorithm="brute")
-    assert model.neighbors.algorithm == "brute"
-
-
 @pytest.mark.parametrize("method", [PLCL, PLAGGD, LALO])
 def test_a_kernel_matrix_has_no_rows_to_search(method):
     X, Y, _ = ambiguous(n=20)

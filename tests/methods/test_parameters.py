@@ -7,7 +7,7 @@ import re
 import pytest
 from core_methods import CORE_CLASSES
 
-from ambilearn import PLDATransformer
+from ambilearn import IPAL, LALO, PLAGGD, PLCL, PLDA, SURE, PLDATransformer
 from ambilearn.distributed import DistributedPLCL
 
 # What is particular to a method comes first, then what several have.
@@ -68,3 +68,18 @@ def test_parameters_are_documented_in_their_order_with_their_default(estimator):
             assert "optional" in text or "default=None" in text
         else:
             assert ast.literal_eval(re.search(r"default=(.*)$", text)[1]) == parameter.default
+
+
+DEFAULTS = {  # of the authors, or of the papers
+    PLCL: {"alpha": 0.5, "beta": 0.5, "gamma": 1.0, "mu": 1.0, "reg": 0.03, "n_neighbors": 10},
+    PLAGGD: {"gamma": 1.0, "mu": 1.0, "reg": 0.05, "n_neighbors": 10, "max_iter": 20},
+    PLDA: {"lam": 0.01, "n_neighbors": 10, "max_iter": 100},
+    IPAL: {"alpha": 0.95, "n_neighbors": 10, "max_iter": 100},
+    LALO: {"reg": 0.05, "mu": 0.005, "n_neighbors": 10},
+    SURE: {"lam": 0.3, "reg": 0.05, "max_iter": 50},
+}
+
+
+@pytest.mark.parametrize("method", DEFAULTS)
+def test_defaults_are_those_of_the_authors(method):
+    assert DEFAULTS[method].items() <= method().get_params().items()

@@ -2,14 +2,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from literal import LiteralPLCL, kernel_classifier
-from optimality import assert_graph, assert_no_better_confidences, assert_on_candidate_simplices
+from optimality import assert_no_better_confidences
 from problems import ambiguous
-from scipy import sparse
 from scipy.spatial.distance import cdist, pdist
-from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
 from ambilearn import PLCL
@@ -94,34 +90,6 @@ def test_accuracy_on_real_data(real_split, name, least):
 # --- properties of the solution -----------------------------------------------------------------
 
 
-@settings(max_examples=25)
-@given(
-    st.integers(0, 10**6),
-    st.floats(0.001, 4),
-    st.floats(0.001, 4),
-    st.floats(0.001, 4),
-    st.floats(0.001, 4),
-    st.floats(0.001, 10),
-    st.sampled_from(["rbf", "linear"]),
-    st.booleans(),
-    st.booleans(),
-)
-def test_solution_is_feasible_and_the_objective_never_rises(
-    seed, alpha, beta, gamma, mu, reg, kernel, complementary, graph
-):
-    X, Y, _ = ambiguous(n=25, extra=0.4, seed=seed)
-    weights = {"alpha": alpha, "beta": beta, "gamma": gamma, "mu": mu, "reg": reg}
-    switches = {"complementary": complementary, "graph": graph, "kernel": kernel}
-    model = PLCL(**weights, **switches, n_neighbors=5, max_iter=15, tol=0).fit(X, Y)
-    assert_on_candidate_simplices(model.label_distributions_, Y)
-    if complementary:
-        Q = model.complementary_distributions_
-        assert ((Q >= 1 - Y) & (Q <= 1)).all()
-    if graph:
-        assert_graph(model.graph_.toarray(), 5)
-    assert (np.diff(model.objective_) <= 1e-7 * model.objective_[0]).all()
-
-
 def test_a_converged_fit_is_stationary_in_every_block():
     """At the end, no block can be improved alone: P, Q and both classifiers fit each other."""
     X, Y, _ = ambiguous(n=50, seed=3)
@@ -167,16 +135,6 @@ def test_objective_is_equation_seven():
     np.testing.assert_allclose(H, X @ model.coef_.T + model.intercept_, atol=1e-10)
 
 
-def test_number_of_threads_does_not_matter_beyond_rounding():
-    threadpoolctl = pytest.importorskip("threadpoolctl")
-    X, Y, _ = ambiguous(n=150, d=20)
-    models = []
-    for threads in (1, 2):
-        with threadpoolctl.threadpool_limits(threads):
-            models.append(PLCL().fit(X, Y))
-    assert_equal_fits(*models)
-
-
 # --- degenerate models and data -----------------------------------------------------------------
 
 
@@ -210,75 +168,7 @@ def test_ablations_are_limits_of_the_full_model():
     )
 
 
-def test_a_label_that_is_never_a_candidate_is_never_predicted():
-    X, Y, _ = ambiguous()
-    Y = np.insert(Y, 2, 0, axis=1)
-    model, without = PLCL().fit(X, Y), PLCL().fit(X, np.delete(Y, 2, axis=1))
-    np.testing.assert_allclose(model.predict_proba(X)[:, 2], 0, atol=1e-9)
-    np.testing.assert_allclose(
-        np.delete(model.predict_proba(X), 2, axis=1), without.predict_proba(X), atol=1e-2
-    )
-
-
-def test_duplicate_rows():
-    X, Y, _ = ambiguous(n=40, d=12)
-    X[20:] = X[:20]  # with other candidate sets
-    model = PLCL().fit(X, Y)
-    assert np.isfinite(model.decision_function(X)).all()
-    np.testing.assert_allclose(model.decision_function(X[:20]), model.decision_function(X[20:]))
-    W = model.graph_.toarray()
-    assert (np.diag(W) == 0).all()  # rebuilt from its twin, not from itself
-    assert (np.diff(model.objective_) <= 1e-7 * model.objective_[0]).all()
-    rows = np.random.default_rng(0).permutation(40)
-    # Nine neighbors, the twin and four pairs: no tie decides who is one.
-    nine = PLCL(n_neighbors=9)
-    reordered = model_rows(clone(nine).fit(X, Y), rows)
-    assert_equal_fits(nine.fit(X[rows], Y[rows]), reordered)
-
-
-@pytest.mark.parametrize("kernel", ["rbf", "linear"])
-def test_constant_features_and_constant_rows(kernel):
-    X, Y, _ = ambiguous(n=30)
-    padded = np.c_[X, np.full(30, 7.0)]
-    model = PLCL(kernel=kernel).fit(padded, Y)
-    assert np.isfinite(model.decision_function(padded)).all()
-    same = PLCL(kernel=kernel).fit(np.ones((30, 3)), Y)  # nothing to learn from X
-    scores = same.decision_function(np.ones((2, 3)))
-    np.testing.assert_allclose(scores[0], same.label_distributions_.mean(axis=0), atol=1e-2)
-
-
 # --- interface ----------------------------------------------------------------------------------
-
-
-def test_default_parameters_are_the_authors():
-    defaults = PLCL().get_params()
-    expected = {"alpha": 0.5, "beta": 0.5, "gamma": 1.0, "mu": 1.0, "reg": 0.03, "n_neighbors": 10}
-    assert {name: defaults[name] for name in expected} == expected
-
-
-def test_alpha_must_be_positive():
-    X, Y, _ = ambiguous(n=20)
-    with pytest.raises(ValueError, match="'alpha' parameter of PLCL"):
-        PLCL(alpha=0).fit(X, Y)
-
-
-def test_sparse_rows_give_the_same_linear_fit():
-    X, Y, _ = ambiguous(n=50, d=8)
-    X[np.abs(X) < 0.3] = 0
-    dense = PLCL(kernel="linear").fit(X, Y)
-    thin = PLCL(kernel="linear").fit(sparse.csr_array(X), Y)
-    assert_equal_fits(dense, thin)
-    np.testing.assert_allclose(
-        thin.decision_function(sparse.csc_matrix(X)), dense.decision_function(X), atol=1e-6
-    )
-
-
-def test_callable_kernel_equals_the_built_in_one():
-    X, Y, _ = ambiguous()
-    ours = PLCL(sigma=2.0).fit(X, Y)
-    theirs = PLCL(kernel=lambda A, B: np.exp(-cdist(A, B, "sqeuclidean") / 8)).fit(X, Y)
-    assert_equal_fits(ours, theirs)
-    np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-6)
 
 
 def test_training_outputs():

@@ -1,7 +1,5 @@
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from literal_methods import plknn_votes
 from problems import ambiguous
 from scipy import sparse
@@ -46,18 +44,6 @@ def test_agrees_with_the_published_vote(seed, k):
     np.testing.assert_allclose(
         model.label_distributions_, shares / shares.sum(axis=1, keepdims=True), atol=1e-12
     )
-
-
-@given(st.integers(0, 10**6), st.integers(2, 10), st.floats(0, 1))
-def test_votes_add_up(seed, k, extra):
-    """The weights of k neighbors sum to k − 1, and no label gets more than all of them."""
-    X, Y, _ = ambiguous(n=20, extra=extra, seed=seed)
-    votes = PLKNN(n_neighbors=k).fit(X, Y).decision_function(X[:5] + 0.1)
-    sizes = Y.sum(axis=1)
-    assert (votes >= 0).all()
-    assert (votes <= k - 1 + 1e-9).all()
-    assert (votes.sum(axis=1) >= (k - 1) * sizes.min() - 1e-9).all()
-    assert (votes.sum(axis=1) <= (k - 1) * sizes.max() + 1e-9).all()
 
 
 def test_equals_an_ordinary_vote_with_ordinary_labels():

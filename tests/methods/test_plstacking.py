@@ -63,20 +63,6 @@ def test_a_stack_equals_two_explicit_fits(passthrough, data):
     assert stack.n_features_in_ == 4
 
 
-def test_the_default_is_a_mean_of_two_methods_on_top(data):
-    X, mask, _, X_new = data
-    stack = PLStacking().fit(X, mask)
-    assert [type(member) for member in stack.estimators_] == [PLCL, SURE]
-    assert sorted(stack.final_estimator_.member_names_) == ["ipal", "plcl"]
-    on_top = [
-        PLStacking(final_estimator=method).fit(X, mask).predict_proba(X_new)
-        for method in (PLCL(), IPAL())
-    ]
-    np.testing.assert_allclose(stack.predict_proba(X_new), np.mean(on_top, axis=0), atol=1e-12)
-    vote = PLStacking(final_estimator=PLVoting(estimators=ON_TOP)).fit(X, mask)
-    assert_same_bits(stack, vote, X_new)
-
-
 @pytest.mark.parametrize("final", [PLCL(), IPAL(), PLVoting(estimators=ON_TOP)], ids=repr)
 def test_a_stack_without_members_equals_its_final_estimator(final, data):
     X, mask, _, X_new = data
@@ -106,13 +92,6 @@ def test_levels_are_stacks_on_top_of_stacks(data):
     np.testing.assert_allclose(
         stack.predict_proba(X_new), by_hand.predict_proba(new_rows), atol=1e-6
     )
-
-
-def test_a_stack_can_be_a_member(data):
-    X, mask, y, _ = data
-    stack = PLStacking(estimators=[("low", PLStacking()), ("plcl", PLCL())]).fit(X, mask)
-    assert isinstance(stack.named_estimators_.low, PLStacking)
-    assert np.mean(stack.transduction_ == y) > 0.8
 
 
 def test_constant_outputs_become_zero():

@@ -10,8 +10,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
-from ambilearn import IPAL, LALO, PLAGGD, PLCL, PLDA, PLKNN, SURE, as_candidates
-from ambilearn.backend import HOST
+from ambilearn import IPAL, LALO, PLAGGD, PLCL, PLDA, PLKNN, SURE
 from ambilearn.solvers import project_rows
 
 KERNEL = [
@@ -123,15 +122,6 @@ def test_the_objective_never_rises(estimator, data):
     assert np.all(np.diff(model.objective_) <= 1e-9 * np.abs(model.objective_[0]))
 
 
-@pytest.mark.parametrize("method", [PLCL, SURE])
-def test_as_many_landmarks_as_rows_are_the_exact_kernel(method, data):
-    X, mask, _, v = data
-    exact = method().fit(X, mask, v)
-    low_rank = method(n_landmarks=len(X), landmarks="uniform").fit(X, mask, v)
-    np.testing.assert_allclose(low_rank.label_distributions_, exact.label_distributions_, atol=1e-4)
-    np.testing.assert_allclose(low_rank.objective_, exact.objective_, rtol=1e-5)
-
-
 def test_a_linear_kernel_takes_sparse_rows(data):
     X, mask, _, v = data
     scattered = PLCL(kernel="linear").fit(sparse.csr_array(X), mask, v)
@@ -144,36 +134,6 @@ def test_plknn_multiplies_votes(data):
     new = X[:5] + 0.01
     expected = [plknn_votes(x, X, mask * v[:, None], 4) for x in new]
     np.testing.assert_allclose(model.decision_function(new), expected, atol=1e-12)
-
-
-def test_rows_keep_their_weights_when_taken(data):
-    X, mask, _, v = data
-    sets = as_candidates(mask)
-    assert HOST.support(sets).total_weight == len(X)
-    weighted = type(sets)(sets.classes, sets.indptr, sets.labels, row_weights=v)
-    assert HOST.support(weighted).total_weight == pytest.approx(v.sum())
-    np.testing.assert_array_equal(weighted[5:9].row_weights, v[5:9])
-    np.testing.assert_array_equal(weighted[v > 1].row_weights, v[v > 1])
-    np.testing.assert_array_equal(HOST.support(weighted).pair_weights, v[HOST.support(sets).rows])
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda v: v[:-1], "shape"),
-        (lambda v: np.where(v > 2, -1.0, v), "[Nn]egative"),
-        (lambda v: np.where(v > 2, np.nan, v), "NaN"),
-        (lambda v: 0 * v, "at least one non-zero"),
-        (lambda v: v[:, None] * [[1, 1]], "1D"),
-        (lambda v: 1e300 * v, "divide the weights by their mean"),
-        (lambda v: 1e-300 * v, "divide the weights by their mean"),
-    ],
-)
-@pytest.mark.parametrize("method", [PLCL, PLKNN])
-def test_bad_weights(method, change, message, data):
-    X, mask, _, v = data
-    with pytest.raises(ValueError, match=message):
-        method().fit(X, mask, sample_weight=change(v))
 
 
 @pytest.mark.parametrize("factor", [1e-6, 1e6])

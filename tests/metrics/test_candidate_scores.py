@@ -8,7 +8,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score
-from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
+from sklearn.model_selection import GridSearchCV, KFold
 
 from ambilearn import PLCL
 from ambilearn.datasets import load_dataset, make_candidates
@@ -35,11 +35,6 @@ def test_covering_rate():
     assert covering_rate(sparse.csr_array(MASK), [0, 1, 2, 0]) == 0.75
     assert covering_rate(SETS, ["b", "c", "b", "a"]) == 1.0
     assert covering_rate(SETS, ["zebra"] * 4) == 0.0
-
-
-def test_covering_rate_of_ordinary_labels_is_accuracy():
-    y_true, y_pred = [1, 2, 2, 3], [1, 2, 3, 3]
-    assert covering_rate(y_true, y_pred) == accuracy_score(y_true, y_pred)
 
 
 def test_approximated_accuracy_by_hand():
@@ -135,16 +130,6 @@ def test_scorers_in_a_grid_search_with_candidate_sets(digits, scorer, form):
     assert 0.5 < search.best_score_ <= 1
     assert search.score(X, candidates) == scorer(search.best_estimator_, X, candidates)
     assert search.predict(X).shape == y.shape
-
-
-@pytest.mark.slow
-@pytest.mark.heavy
-def test_scorers_run_in_other_processes(digits):
-    X, sets, _ = digits
-    scores = cross_val_score(
-        PLCL(max_iter=3, tol=0.5), X, sets.to_mask(), scoring=covering_rate_scorer, cv=2, n_jobs=2
-    )
-    assert (scores > 0.5).all()
 
 
 @pytest.mark.parametrize("labels", [[0, 1], [0, 1, 2]])

@@ -21,7 +21,7 @@ from ambilearn._utils.types import AnyCandidates, Array
 from ambilearn.candidates.label_collections import AllBut as AllBut  # pickles of 0.1.0
 from ambilearn.candidates.label_collections import from_collections, is_label_set
 from ambilearn.candidates.masks import from_dense_mask, from_sparse_mask, is_binary
-from ambilearn.candidates.sets import CandidateSets, check_classes_distinct, not_a_class, pair_rows
+from ambilearn.candidates.sets import CandidateSets, label_positions, not_a_class, pair_rows
 
 _ACCEPTED = (
     "a sequence of label collections (sets, lists, tuples, dictionaries label: weight), a 0/1 or "
@@ -143,10 +143,9 @@ def _from_frame(values: Array, names: list[Any], classes: Array | None) -> Candi
     columns = label_array(names)
     if classes is None:
         return from_dense_mask(values, columns)
-    check_classes_distinct(columns, set(columns.tolist()))
     # The columns of the mask are reordered to the given classes.
-    position = {label: j for j, label in enumerate(classes.tolist())}
-    unknown = [name for name in columns.tolist() if name not in position]
+    position = label_positions(classes)
+    unknown = [name for name in label_positions(columns) if name not in position]
     if unknown:
         raise ValueError(
             f"y has a column {unknown[0]!r} that is not among the {len(position)} given classes: "
@@ -227,8 +226,7 @@ def _from_labels(y: Array, classes: Collection[object] | None) -> CandidateSets:
 
 def _with_classes(sets: CandidateSets, classes: Array) -> CandidateSets:
     """Replace the columns of the sets by the given classes, in their order."""
-    position = {label: j for j, label in enumerate(classes.tolist())}
-    check_classes_distinct(classes, position)
+    position = label_positions(classes)
     columns = np.array([position.get(label, -1) for label in sets.classes.tolist()], np.intp)
     labels = columns[sets.labels]
     outside = np.flatnonzero(labels < 0)

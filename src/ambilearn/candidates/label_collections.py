@@ -11,8 +11,8 @@ from ambilearn._utils.types import AnyCandidates, Label
 from ambilearn._utils.warnings import warn_user
 from ambilearn.candidates.sets import (
     CandidateSets,
-    check_classes_distinct,
     is_weight,
+    label_positions,
     not_a_class,
     with_weights,
 )
@@ -57,18 +57,11 @@ def from_collections(
             "No row names a label: pass all labels as classes=, or pass at least one row with "
             "candidate labels."
         )
-    try:
-        if classes is None:
-            classes = label_array(_sorted_labels(set(chain.from_iterable(known))))
-            _warn_excluded_without_candidate(rows, known)
-        classes = label_array(classes)
-        position = {label: j for j, label in enumerate(classes.tolist())}
-    except (TypeError, ValueError, ArithmeticError) as error:
-        raise ValueError(
-            f"The labels cannot be sorted ({error}): use labels of one "
-            "hashable, sortable type, or pass the candidate sets as a mask."
-        ) from error
-    check_classes_distinct(classes, position)
+    if classes is None:
+        classes = _sorted_labels(set(chain.from_iterable(known)))
+        _warn_excluded_without_candidate(rows, known)
+    classes = label_array(classes)
+    position = label_positions(classes)
     columns: list[int] = []
     weights: list[float] = []
     ends = [0]
@@ -119,10 +112,16 @@ def _warn_excluded_without_candidate(
 
 def _sorted_labels(labels: set[Label]) -> list[Label]:
     """Sort the labels; raise an error if they have no total order, such as sets."""
-    ascending = sorted(labels)
-    for one, other in pairwise(ascending):
-        if not one < other:
-            raise TypeError(f"{shorten_repr(one)} and {shorten_repr(other)} have no order")
+    try:
+        ascending = sorted(labels)
+        for one, other in pairwise(ascending):
+            if not one < other:
+                raise TypeError(f"{shorten_repr(one)} and {shorten_repr(other)} have no order")
+    except (TypeError, ValueError, ArithmeticError) as error:
+        raise ValueError(
+            f"The labels cannot be sorted ({error}): use labels of one "
+            "hashable, sortable type, or pass the candidate sets as a mask."
+        ) from error
     return ascending
 
 
@@ -132,7 +131,7 @@ def _label_weights(i: int, row: AnyCandidates) -> dict[Label, float]:
     if isinstance(row, AllBut):
         labels = row.labels
     elif _is_collection(row):
-        labels = _flat(row)
+        labels = row.tolist() if isinstance(row, np.ndarray) else list(row)
         if not labels:
             raise ValueError(
                 f"The candidate set of row {i} is empty: every row needs at least one candidate "
@@ -153,7 +152,7 @@ def _label_weights(i: int, row: AnyCandidates) -> dict[Label, float]:
     if not isinstance(row, Mapping):
         try:
             return dict.fromkeys(labels, 1.0)
-        except (TypeError, ValueError) as error:  # ValueError: a memoryview
+        except (TypeError, ValueError) as error:
             several = "write AllBut('a', 'b') for several, " if isinstance(row, AllBut) else ""
             raise ValueError(
                 f"Row {i} has a candidate that cannot be a label ({error}): {several}use labels of "
@@ -168,18 +167,12 @@ def _label_weights(i: int, row: AnyCandidates) -> dict[Label, float]:
     return {label: float(weight) for label, weight in row.items()}
 
 
-def _flat(row: Collection[object]) -> list[Label]:
-    if isinstance(row, memoryview):
-        row = np.asarray(row)
-    return row.tolist() if isinstance(row, np.ndarray) else list(row)
-
-
 def is_label_set(row: object) -> bool:
     """Whether a row is a collection of labels or AllBut, not a single label."""
     return isinstance(row, AllBut) or _is_collection(row)
 
 
 def _is_collection(row: object) -> bool:
-    if isinstance(row, (np.ndarray, memoryview)):
+    if isinstance(row, np.ndarray):
         return row.ndim > 0
     return isinstance(row, Collection) and not isinstance(row, (str, bytes))

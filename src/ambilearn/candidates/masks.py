@@ -12,7 +12,7 @@ from scipy import sparse
 from ambilearn._utils.labels import is_missing, label_array
 from ambilearn._utils.text import shorten_repr
 from ambilearn._utils.types import AnyCandidates, Array, Matrix
-from ambilearn.candidates.sets import CandidateSets, check_classes_distinct, is_weight, with_weights
+from ambilearn.candidates.sets import CandidateSets, is_weight, with_weights
 
 
 def from_dense_mask(table: Array, classes: Collection[object] | None) -> CandidateSets:
@@ -98,7 +98,6 @@ def from_sparse_mask(mask: Matrix, classes: Collection[object] | None) -> Candid
             f"The mask y has {n_labels} columns but there are {len(names)} classes: pass one class "
             "per column, in the order of the columns."
         )
-    check_classes_distinct(names, set(names.tolist()))
     sets = CandidateSets(names, mask.indptr.astype(np.intp), mask.indices.astype(np.intp))
     return with_weights(sets, mask.data.astype(np.float64))
 

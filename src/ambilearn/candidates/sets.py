@@ -1,7 +1,7 @@
 """The internal representation of candidate sets: a list of (row, label) pairs."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isfinite
@@ -81,7 +81,7 @@ class CandidateSets:
 
     def __post_init__(self) -> None:
         classes = np.array(label_array(self.classes))  # a copy, which becomes classes_ of models
-        check_classes_distinct(classes, set(classes.tolist()))
+        label_positions(classes)
         indptr = _as_indices(self.indptr, "indptr", len(self.labels))
         labels = _as_indices(self.labels, "labels", len(classes) - 1)
         if not len(indptr) or indptr[0] != 0 or indptr[-1] != len(labels):
@@ -181,7 +181,7 @@ class CandidateSets:
                 f"There are candidate sets for {len(self)} rows but labels of shape "
                 f"{labels.shape}: pass one label per row."
             )
-        position = {label: j for j, label in enumerate(self.classes.tolist())}
+        position = label_positions(self.classes)
         columns = np.array([position.get(label, -1) for label in labels.tolist()])
         rows = pair_rows(self)
         return np.bincount(rows, self.labels == columns[rows], len(self)) > 0
@@ -253,9 +253,10 @@ def _as_weights(values: ArrayLike, name: str, size: int) -> NDArray[np.float64]:
     return array
 
 
-def check_classes_distinct(classes: Array, distinct: Collection[object]) -> None:
-    """Raise an error for equal or missing classes; ``distinct`` has each class once."""
-    if len(distinct) != len(classes):
+def label_positions(classes: Array) -> dict[Label, int]:
+    """Column of each class; raises an error for equal or missing classes."""
+    positions = {label: j for j, label in enumerate(classes.tolist())}
+    if len(positions) != len(classes):
         [(duplicate, _)] = Counter(classes.tolist()).most_common(1)
         raise ValueError(
             f"The class {shorten_repr(duplicate)} is listed more than once: the classes, or the "
@@ -264,6 +265,7 @@ def check_classes_distinct(classes: Array, distinct: Collection[object]) -> None
     for label in classes.tolist():
         if is_missing(label):
             raise ValueError(f"The classes contain a missing value ({label!r}): name every class.")
+    return positions
 
 
 def not_a_class(i: int, label: object, classes: Array) -> ValueError:

@@ -14,7 +14,7 @@ from ambilearn._utils.labels import (
     split_labels,
 )
 from ambilearn._utils.text import shorten_repr
-from ambilearn.candidates.sets import check_classes_distinct
+from ambilearn.candidates.sets import label_positions
 
 # A whole number as text; pandas writes 1.0 in a column of numbers with a missing cell.
 WHOLE_NUMBER = re.compile(r"([+-]?[0-9]+)(\.0+)?")
@@ -100,7 +100,7 @@ def _listed_classes(classes: Collection[Any]) -> list[Any]:
     """The given classes, with text normalized as in votes."""
     listed = listed_labels(classes, "classes").tolist()
     names = [normalize_label(name) if isinstance(name, str) else name for name in listed]
-    check_classes_distinct(label_array(names), set(names))
+    label_positions(label_array(names))
     return names
 
 

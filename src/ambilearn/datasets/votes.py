@@ -17,7 +17,7 @@ from ambilearn._utils.labels import (
 )
 from ambilearn._utils.text import shorten_repr
 from ambilearn.candidates import CandidateSets, as_candidates
-from ambilearn.candidates.sets import check_classes_distinct
+from ambilearn.candidates.sets import label_positions
 from ambilearn.datasets.no_answer import drop_codes, no_answer_codes
 
 
@@ -277,5 +277,5 @@ def _listed_classes(classes: Collection[Any]) -> list[Any]:
     """The given classes, with text normalized as in votes."""
     listed = listed_labels(classes, "classes").tolist()
     names = [normalize_label(name) if isinstance(name, str) else name for name in listed]
-    check_classes_distinct(label_array(names), set(names))
+    label_positions(label_array(names))
     return names

@@ -13,7 +13,7 @@ from ambilearn._utils.labels import is_missing, label_array
 from ambilearn._utils.text import pluralize
 from ambilearn._utils.types import Array, Matrix
 from ambilearn.backend.arrays import to_numpy
-from ambilearn.candidates.sets import check_classes_distinct
+from ambilearn.candidates.sets import label_positions
 from ambilearn.validation import check_weights
 
 _MAX_SUM_ERROR = 0.01  # of the probabilities of a row: single precision, files with three digits
@@ -28,9 +28,7 @@ def mean_score(scores: Array, sample_weight: ArrayLike | None) -> float:
 
 def find_positions(labels: Array, classes: Collection[object]) -> NDArray[np.intp]:
     """Position of each label among the classes, -1 where it is none of them."""
-    known = check_labels(classes)
-    position = {label: j for j, label in enumerate(known.tolist())}
-    check_classes_distinct(known, position)
+    position = label_positions(check_labels(classes))
     found = (position.get(label, -1) for label in labels.tolist())
     return np.fromiter(found, dtype=np.intp, count=len(labels))
 
