@@ -15,8 +15,7 @@ from ambilearn.review.images import ServedImages
 from ambilearn.review.journal import replay
 from ambilearn.review.learner import make_learner
 from ambilearn.review.service import _pairs_of_page
-from ambilearn.tables import clean_table, judge_table, read_candidate_table
-from ambilearn.tables.corrections import Corrections
+from ambilearn.tables import Corrections, clean_table, judge_table, read_candidate_table
 from ambilearn.tables.ranking import choose_candidates
 
 

@@ -5,8 +5,8 @@ import pytest
 
 from ambilearn.candidates import as_candidates
 from ambilearn.datasets import InvalidFileError
+from ambilearn.tables import Corrections
 from ambilearn.tables.corrections import (
-    Corrections,
     apply_corrections,
     parse_new_label,
     read_corrections,

@@ -17,7 +17,8 @@ from ambilearn.confidence.doubt import AnswerDoubt, Doubt, LabelDoubt
 from ambilearn.confidence.find_doubtful import doubt_of_method
 from ambilearn.learners import find_ridge_method, method_inside, without_preprocessing
 from ambilearn.methods.plcl import PLCL
-from ambilearn.tables.corrections import Corrections, apply_corrections
+from ambilearn.tables.corrections import apply_corrections
+from ambilearn.tables.description import Corrections
 from ambilearn.tables.devices import with_own_device
 from ambilearn.tables.given_labels import correct_table
 from ambilearn.tables.judging import judge_table

@@ -5,7 +5,7 @@ from .audit import audit_table as audit_table
 from .audit import compare_tables as compare_tables
 from .clean import CleanedTable as CleanedTable
 from .clean import clean_table as clean_table
-from .corrections import Corrections as Corrections
+from .description import Corrections as Corrections
 from .description import TableDescription as TableDescription
 from .given_labels import CorrectedTable as CorrectedTable
 from .given_labels import correct_table as correct_table

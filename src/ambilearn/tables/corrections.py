@@ -8,7 +8,7 @@ files belong together) and ``label`` (the choice, which need not be among the ca
 
 import os
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from math import isfinite
 from pathlib import Path
 from typing import IO, Any
@@ -22,28 +22,10 @@ from ambilearn._utils.text import shorten_repr
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.frames import check_columns, read_frame, source_name
+from ambilearn.tables.description import Corrections
 
 COLUMNS = ("row", "candidates", "label")
 _BOOLEANS = {"true": True, "false": False}
-
-
-@dataclass(frozen=True)
-class Corrections:
-    """Labels chosen by a person.
-
-    Attributes
-    ----------
-    labels : dict of int to label
-        The label of each corrected row.
-    new_labels : list
-        Those labels that are a candidate nowhere in the table.
-    random : set of int
-        Rows that were drawn at random.
-    """
-
-    labels: dict[int, Any] = field(default_factory=dict)
-    new_labels: list[Any] = field(default_factory=list)
-    random: set[int] = field(default_factory=set)
 
 
 def read_corrections(

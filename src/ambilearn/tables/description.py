@@ -101,6 +101,25 @@ class TableDescription:
         return self.candidates if self.given_label is None else (self.given_label,)
 
 
+@dataclass(frozen=True)
+class Corrections:
+    """Labels chosen by a person.
+
+    Attributes
+    ----------
+    labels : dict of int to label
+        The label of each corrected row.
+    new_labels : list
+        Those labels that are a candidate nowhere in the table.
+    random : set of int
+        Rows that were drawn at random.
+    """
+
+    labels: dict[int, Any] = field(default_factory=dict)
+    new_labels: list[Any] = field(default_factory=list)
+    random: set[int] = field(default_factory=set)
+
+
 def as_tuple(values: Any) -> tuple[Any, ...]:
     """One text, or a sequence of texts or codes, as a tuple."""
     if values is None:

@@ -24,8 +24,13 @@ from ambilearn.tables.candidate_columns import (
     parse_candidates,
 )
 from ambilearn.tables.columns import Column, Features, find_features, parse_features
-from ambilearn.tables.corrections import Corrections, apply_corrections, read_corrections
-from ambilearn.tables.description import NEW_COLUMNS, FileFormat, TableDescription, as_tuple
+from ambilearn.tables.description import (
+    NEW_COLUMNS,
+    Corrections,
+    FileFormat,
+    TableDescription,
+    as_tuple,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -140,6 +145,8 @@ class CandidateTable:
         """
         if self.votes is None or self.description.min_votes is not None or self.judgment:
             return None
+        from ambilearn.tables.corrections import apply_corrections
+
         sets = self.votes.to_candidates(min_votes=2, fallback="union")
         corrected = apply_corrections(sets, self.corrections)
         return corrected if len(corrected.labels) < len(self.candidates.labels) else None
@@ -164,6 +171,8 @@ class CandidateTable:
 
     def with_checked(self, labels: Mapping[int, Any]) -> "CandidateTable":
         """The table with labels that a person has set; annotators have to be judged again."""
+        from ambilearn.tables.corrections import apply_corrections
+
         known = set(self.given.classes.tolist())
         new = [label for label in dict.fromkeys(labels.values()) if label not in known]
         corrections = Corrections(dict(labels), new)
@@ -379,6 +388,8 @@ def read_table(about: TableDescription) -> CandidateTable:
     frame = parsed.frame
     sets, checked = parsed.sets, Corrections()
     if about.checked is not None:
+        from ambilearn.tables.corrections import apply_corrections, read_corrections
+
         checked = read_corrections(about.checked, parsed.texts, sets.classes, sep=about.sep)
         sets = apply_corrections(sets, checked)
     truth = None
