@@ -6,7 +6,8 @@ from scipy import sparse
 from ambilearn import IPAL, LALO, PLAGGD, PLCL, PLDA, PLKNN, PLStacking
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.backend.ties import nearest_first, nearest_places, order_by_row, zero_if_coincident
-from ambilearn.graph.neighbors import NeighborSearch, nearest_in_matrix
+from ambilearn.graph.kernel_neighbors import nearest_in_matrix
+from ambilearn.graph.neighbors import NeighborSearch
 
 
 def test_different_distances_are_sorted(library):

@@ -17,9 +17,8 @@ from ambilearn.graph.adaptive import (
     Neighborhoods,
     duplicate_averages,
     initial_graph,
-    local_geometry,
-    squared_kernel_distances,
 )
+from ambilearn.graph.kernel_neighbors import squared_kernel_distances
 from ambilearn.solvers import solve_confidences, solve_neighbor_weights, support_graph
 
 
@@ -31,7 +30,7 @@ def problem():
 
 def test_weights_reconstruct_features(problem):
     X, _, sets = problem
-    graph = Neighborhoods(local_geometry(X, sets, 5), sets).fit_graph(1.0)
+    graph = Neighborhoods(LocalGeometry(X, 5), sets).fit_graph(1.0)
     unit = unit_rows(X)
     expected = graph_step(unit, np.zeros((30, 1)), knn(unit, 5), 1.0, 0.0).T
     np.testing.assert_allclose(graph.output().toarray(), expected, atol=1e-5)
@@ -43,7 +42,7 @@ def test_weights_do_not_depend_on_the_start(problem):
     P = Y / Y.sum(axis=1, keepdims=True)
     unit = unit_rows(X)
     expected = graph_step(unit, P, knn(unit, 5), 0.3, 2.0).T
-    neighborhoods, p = Neighborhoods(local_geometry(X, sets, 5), sets), sets.gather(P)
+    neighborhoods, p = Neighborhoods(LocalGeometry(X, 5), sets), sets.gather(P)
     cold = neighborhoods.fit_graph(0.3, 2.0, p)
     warm = neighborhoods.fit_graph(1.0).refit(0.3, 2.0, p)
     for graph in (cold, warm):
@@ -52,9 +51,9 @@ def test_weights_do_not_depend_on_the_start(problem):
 
 def test_result_does_not_depend_on_row_blocks(problem, monkeypatch):
     X, _, sets = problem
-    whole = Neighborhoods(local_geometry(X, sets, 5), sets)
+    whole = Neighborhoods(LocalGeometry(X, 5), sets)
     monkeypatch.setattr(support_graph, "_MAX_BLOCK_ROWS", 7)
-    parts = Neighborhoods(local_geometry(X, sets, 5), sets)
+    parts = Neighborhoods(LocalGeometry(X, 5), sets)
     weights = [
         each.fit_graph(1.0).refit(0.5, 1.0, sets.uniform()).weights for each in (whole, parts)
     ]
@@ -63,7 +62,7 @@ def test_result_does_not_depend_on_row_blocks(problem, monkeypatch):
 
 def test_refit_does_not_change_the_graph(problem):
     X, _, sets = problem
-    graph = Neighborhoods(local_geometry(X, sets, 5), sets).fit_graph(1.0)
+    graph = Neighborhoods(LocalGeometry(X, 5), sets).fit_graph(1.0)
     first, roughness = graph.weights.copy(), graph.label_roughness(sets.uniform())
     other = graph.refit(0.1, 3.0, sets.uniform())
     assert not np.array_equal(other.weights, first)
@@ -76,7 +75,7 @@ def test_refit_does_not_change_the_graph(problem):
 def test_graph_has_neighborhoods_and_weights(problem):
     """What travels between machines is the weights alone."""
     X, _, sets = problem
-    graph = Neighborhoods(local_geometry(X, sets, 5), sets).fit_graph(1.0)
+    graph = Neighborhoods(LocalGeometry(X, 5), sets).fit_graph(1.0)
     same = AdaptiveGraph(graph.neighborhoods, graph.weights)
     assert same.label_roughness(sets.uniform()) == graph.label_roughness(sets.uniform())
     assert (same.output() != graph.output()).nnz == 0
@@ -84,9 +83,9 @@ def test_graph_has_neighborhoods_and_weights(problem):
 
 def test_initial_confidences_are_the_smoothest(problem):
     X, _, sets = problem
-    graph, p = initial_graph(local_geometry(X, sets, 5), sets)
+    graph, p = initial_graph(LocalGeometry(X, 5), sets)
     np.testing.assert_array_equal(
-        graph.weights, Neighborhoods(local_geometry(X, sets, 5), sets).fit_graph(1.0).weights
+        graph.weights, Neighborhoods(LocalGeometry(X, 5), sets).fit_graph(1.0).weights
     )
     np.testing.assert_allclose(np.add.reduceat(p, sets.indptr[:-1]), 1)
     assert graph.label_roughness(p) < graph.label_roughness(sets.uniform())
@@ -94,7 +93,7 @@ def test_initial_confidences_are_the_smoothest(problem):
 
 def test_smoothing_and_roughness(problem):
     X, Y, sets = problem
-    graph = Neighborhoods(local_geometry(X, sets, 5), sets).fit_graph(1.0)
+    graph = Neighborhoods(LocalGeometry(X, 5), sets).fit_graph(1.0)
     W = graph.output().toarray()
     O = np.random.default_rng(1).random(Y.shape)
     p = graph.smooth(sets.uniform(), sets.gather(O), 0.8)
@@ -105,19 +104,11 @@ def test_smoothing_and_roughness(problem):
     assert graph.label_roughness(rest) <= graph.label_roughness(p)
 
 
-def test_fewer_rows_than_neighbors_uses_all_others_with_a_warning(problem):
-    X, Y, _ = problem
-    sets = support(Y[:4])
-    with pytest.warns(UserWarning, match="n_neighbors=10 but there are only 4 rows"):
-        neighborhoods = Neighborhoods(local_geometry(X[:4], sets, 10), sets)
-    assert neighborhoods.fit_graph(1.0).weights.shape == (4, 3)
-
-
 def test_step_limit_in_one_block_is_reported(problem, monkeypatch):
     X, _, sets = problem
     monkeypatch.setattr(support_graph, "_MAX_BLOCK_ROWS", 7)
     monkeypatch.setitem(solve_neighbor_weights.__kwdefaults__, "max_steps", 2)
-    neighborhoods = Neighborhoods(local_geometry(X, sets, 5), sets)
+    neighborhoods = Neighborhoods(LocalGeometry(X, 5), sets)
     with pytest.warns(ConvergenceWarning, match="neighbor weights are not exact") as caught:
         graph = neighborhoods.fit_graph(1.0)
     assert len(caught) == 1
@@ -126,7 +117,7 @@ def test_step_limit_in_one_block_is_reported(problem, monkeypatch):
 
 def test_step_limit_is_reported(problem, monkeypatch):
     X, _, sets = problem
-    graph = Neighborhoods(local_geometry(X, sets, 5), sets).fit_graph(1.0)
+    graph = Neighborhoods(LocalGeometry(X, 5), sets).fit_graph(1.0)
     monkeypatch.setitem(solve_confidences.__kwdefaults__, "max_steps", 1)
     with pytest.warns(ConvergenceWarning, match="label confidences are not exact"):
         graph.smooth(sets.uniform(), None, 1.0)
@@ -137,7 +128,7 @@ def test_duplicate_neighbors_have_equal_weights(problem):
     X, Y, sets = problem
     X[[4, 9, 13, 20, 21, 22]] = X[3]
     X[17] = 0
-    neighborhoods = Neighborhoods(local_geometry(X, sets, 5), sets)
+    neighborhoods = Neighborhoods(LocalGeometry(X, 5), sets)
     p = sets.gather(Y / Y.sum(axis=1, keepdims=True))
     weights = neighborhoods.fit_graph(1.0).refit(0.3, 2.0, p).weights
     unit = unit_rows(X)

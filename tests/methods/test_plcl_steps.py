@@ -3,7 +3,7 @@ import pytest
 from problems import support
 
 from ambilearn import PLCL
-from ambilearn.graph.adaptive import Neighborhoods, local_geometry
+from ambilearn.graph.adaptive import LocalGeometry, Neighborhoods
 from ambilearn.kernel.ridge import RidgeFit
 from ambilearn.methods.plcl import PLCLSteps, PLCLWeights
 
@@ -20,7 +20,7 @@ def classifier(seed):
 
 
 def graph():
-    return Neighborhoods(local_geometry(X, SETS, 3), SETS).fit_graph(feature_weight=1.0)
+    return Neighborhoods(LocalGeometry(X, 3), SETS).fit_graph(feature_weight=1.0)
 
 
 @pytest.mark.parametrize("complementary", [True, False])

@@ -15,7 +15,8 @@ from ambilearn._utils.types import Array, Matrix
 from ambilearn.backend.arrays import is_device_array
 from ambilearn.backend.host import HOST
 from ambilearn.backend.host.support import HostSupport
-from ambilearn.backend.interface import Backend, Support
+from ambilearn.backend.interface import Backend
+from ambilearn.backend.support import Support
 
 __all__ = ["HOST", "Backend", "HostSupport", "Support", "choose_backend", "index_rows"]
 

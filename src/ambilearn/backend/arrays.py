@@ -1,5 +1,6 @@
 """Arrays of NumPy and of other libraries (PyTorch, CuPy); nothing here imports those."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,8 @@ DISPATCH_HINT = (
     "turn on scikit-learn's dispatch: set SCIPY_ARRAY_API=1 in the environment before Python "
     "starts, and call inside `with sklearn.config_context(array_api_dispatch=True):`"
 )
+
+_NO_WEIGHT = 1e-11  # rows below this share of the largest weight have weight zero
 
 
 def on_device(X: Any) -> bool:
@@ -114,3 +117,20 @@ def subtract_from_rows(X: Matrix, center: Array) -> Matrix:
     ends = np.arange(n + 1) * columns.size
     parts = np.tile(center[columns], n), np.tile(columns, n), ends
     return (X - sparse.csr_array(parts, shape=X.shape)).tocsr()
+
+
+def weighted_mean_distance(squared: Array, row_weights: Array, blocks: Iterable[slice]) -> float:
+    """Mean of the off-diagonal distances, given their squares in blocks of rows; 1 if all are zero.
+
+    A row of weight *v* counts as *v* copies.
+    """
+    xp = array_namespace(squared)
+    weights = row_weights / xp.max(row_weights)  # so that no product overflows
+    weights = xp.where(weights < _NO_WEIGHT, 0.0, weights)
+    total = 0.0
+    for rows in blocks:
+        total += float(xp.sum(weights[rows] * (xp.sqrt(squared[rows, ...]) @ weights)))
+    # Pairs of all copies of all rows, without pairs of a copy with itself.
+    itself = xp.where(row_weights < 1, row_weights, 1.0) / xp.max(row_weights)
+    n_pairs = float(xp.sum(weights)) ** 2 - float(xp.sum(weights * itself))
+    return total / n_pairs if total > 0 else 1.0

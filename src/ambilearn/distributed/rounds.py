@@ -20,7 +20,8 @@ from ambilearn.backend import HOST, HostSupport
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.distributed.blocks import attribute_bytes
 from ambilearn.distributed.partitions import PartitionRows
-from ambilearn.graph.adaptive import AdaptiveGraph, LocalGeometry, Neighborhoods, local_geometry
+from ambilearn.graph.adaptive import AdaptiveGraph, LocalGeometry, Neighborhoods
+from ambilearn.graph.neighbors import usable_neighbors
 from ambilearn.kernel.landmarks import LandmarkFeatures
 from ambilearn.kernel.primal import Moments
 from ambilearn.kernel.ridge import RidgeFit
@@ -64,7 +65,8 @@ def build(
     candidates = HOST.support(replace(sets, row_weights=rows.weights))
     neighborhoods = None
     if n_neighbors is not None:
-        geometry = local_geometry(rows.X, candidates, n_neighbors, neighbors=neighbors)
+        k = usable_neighbors(n_neighbors, candidates.n_rows)
+        geometry = LocalGeometry(rows.X, k, neighbors=neighbors)
         neighborhoods = Neighborhoods(geometry, candidates)
     phi = rows.X if features is None else features.transform(rows.X)
     return Partition(rows.numbers, candidates, phi, neighborhoods)

@@ -27,10 +27,6 @@ from ambilearn.backend import HOST, Backend, Support
 from ambilearn.backend.host.neighbors import ROUNDING, grams_from_products
 from ambilearn.graph.neighbors import (
     NeighborSearch,
-    nearest_in_matrix,
-    reject_search_in_kernel,
-    squared_kernel_distances,
-    usable_neighbors,
     warn_inexact,
 )
 from ambilearn.solvers import Solution, solve_confidences, solve_neighbor_weights
@@ -75,6 +71,12 @@ class LocalGeometry:
         neighbors: str | BaseEstimator = "auto",
     ) -> None:
         if precomputed:
+            from ambilearn.graph.kernel_neighbors import (
+                nearest_in_matrix,
+                reject_search_in_kernel,
+                squared_kernel_distances,
+            )
+
             reject_search_in_kernel(neighbors)
             lengths = np.sqrt(np.clip(np.diag(X), 0, None))
             lengths[lengths == 0] = 1.0
@@ -219,20 +221,6 @@ class AdaptiveGraph:
         """The graph *W* of shape (n, n) for a fitted attribute."""
         hoods = self.neighborhoods
         return hoods.backend.graph(hoods.geometry.neighbor_indices, self.weights)
-
-
-def local_geometry(
-    X: Matrix,
-    candidates: Support,
-    n_neighbors: int,
-    precomputed: bool = False,
-    neighbors: str | BaseEstimator = "auto",
-) -> LocalGeometry:
-    """Neighbors of the rows, n − 1 each if there are not ``n_neighbors`` other rows."""
-    n_neighbors = usable_neighbors(n_neighbors, candidates.n_rows)
-    return LocalGeometry(
-        X, n_neighbors, candidates.backend, precomputed=precomputed, neighbors=neighbors
-    )
 
 
 def initial_graph(

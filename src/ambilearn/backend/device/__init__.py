@@ -7,13 +7,13 @@ Blocks are large, because each call has overhead; sparse products gather
 from collections.abc import Iterator
 
 import numpy as np
-from array_api_compat import array_namespace
+from array_api_compat import array_namespace, device
 from numpy.typing import NDArray
 
 from ambilearn._utils.limits import device_blocks
 from ambilearn._utils.types import Array, Matrix
-from ambilearn.backend.arrays import to_device_of, to_numpy
-from ambilearn.backend.device import distances, neighbors
+from ambilearn.backend.arrays import to_device_of, to_numpy, weighted_mean_distance
+from ambilearn.backend.device import neighbors
 from ambilearn.backend.device.graph import graph_of_neighbors, symmetric_graph
 from ambilearn.backend.device.neighbors import DeviceSearch
 from ambilearn.backend.device.support import DeviceSupport
@@ -50,9 +50,42 @@ class DeviceBackend(Backend):
         xp = array_namespace(X)
         return max(float(xp.max(X)), -float(xp.min(X)), 0.0)
 
-    squared_distances = staticmethod(distances.squared_distances)
-    _mean_distance = staticmethod(distances.mean_distance)
-    gaussian = staticmethod(distances.gaussian)
+    def squared_distances(self, X: Matrix, Z: Matrix | None = None) -> Array:
+        xp = array_namespace(X)
+        own = Z is None or Z is X
+        Z = X if Z is None else Z
+        squared = xp.empty((X.shape[0], Z.shape[0]), dtype=X.dtype, device=device(X))
+        # Centered, because the product below loses precision far from the origin.
+        center = xp.mean(Z, axis=0)
+        Z = Z - center
+        X = Z if own else X - center
+        x_norms, z_norms = xp.sum(X * X, axis=1)[:, None], xp.sum(Z * Z, axis=1)
+        others = xp.matrix_transpose(Z)
+        # The array API has no ``out=``: each large block is one expression, written into the only
+        # matrix of its size.
+        for rows in device_blocks(*squared.shape):
+            block = xp.matmul(X[rows, :], others)
+            block *= -2.0
+            block += x_norms[rows, :]
+            block += z_norms
+            squared[rows, :] = xp.clip(block, min=0.0)
+        if own:
+            clear_diagonal(squared)
+        return squared
+
+    def mean_distance(self, squared: Array, row_weights: Array | None = None) -> float:
+        if row_weights is not None:
+            return weighted_mean_distance(squared, row_weights, device_blocks(*squared.shape))
+        xp, n = array_namespace(squared), squared.shape[0]
+        blocks = device_blocks(*squared.shape)
+        total = sum(float(xp.sum(xp.sqrt(squared[rows, :]))) for rows in blocks)
+        return total / (n * (n - 1)) or 1.0
+
+    def gaussian(self, squared: Array, sigma: float) -> Array:
+        xp = array_namespace(squared)
+        for rows in device_blocks(*squared.shape):
+            squared[rows, :] = xp.exp(squared[rows, :] * (-0.5 / sigma**2))
+        return squared
 
     def as_kernel(self, K: Matrix) -> Array:
         return K
@@ -82,3 +115,14 @@ class DeviceBackend(Backend):
         xp = array_namespace(gram)
         rebuilt = xp.matmul(gram, weights[:, :, None])[:, :, 0]
         return float(xp.sum(weights * rebuilt))
+
+
+def clear_diagonal(matrix: Matrix) -> None:
+    """Set the diagonal to zero, in place and by small blocks: the array API cannot access it."""
+    xp, n = array_namespace(matrix), matrix.shape[0]
+    step = min(1024, n)
+    others = 1.0 - xp.eye(step, dtype=matrix.dtype, device=device(matrix))
+    for first in range(0, n, step):
+        rows = slice(first, min(first + step, n))
+        size = rows.stop - first
+        matrix[rows, rows] *= others[:size, :size]

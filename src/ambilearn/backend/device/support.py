@@ -17,7 +17,7 @@ from ambilearn.backend.device.graph import (
     ShiftedIdentity,
     restricted_matrix,
 )
-from ambilearn.backend.interface import Support
+from ambilearn.backend.support import Support
 from ambilearn.solvers import CandidateSimplex
 from ambilearn.solvers.gathered_products import GatheredMatrix, SparsePattern
 

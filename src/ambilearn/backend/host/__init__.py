@@ -5,10 +5,12 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
+from sklearn.metrics.pairwise import euclidean_distances
 
 from ambilearn._utils.limits import row_blocks
 from ambilearn._utils.types import Array, Matrix
-from ambilearn.backend.host import distances, neighbors
+from ambilearn.backend.arrays import column_centers, subtract_from_rows, weighted_mean_distance
+from ambilearn.backend.host import neighbors
 from ambilearn.backend.host.support import HostSupport
 from ambilearn.backend.interface import MIN_EIGENVALUE_RATIO, Backend, Factor
 from ambilearn.candidates import CandidateSets
@@ -37,9 +39,39 @@ class HostBackend(Backend):
         values = X.data if sparse.issparse(X) else X
         return float(max(values.max(initial=0.0), -values.min(initial=0.0)))
 
-    squared_distances = staticmethod(distances.squared_distances)
-    _mean_distance = staticmethod(distances.mean_distance)
-    gaussian = staticmethod(distances.gaussian)
+    def squared_distances(self, X: Matrix, Z: Matrix | None = None) -> Array:
+        if Z is None:
+            squared = self.squared_distances(X, X)
+            np.fill_diagonal(squared, 0.0)
+            return squared
+        # Centered, because the product below loses precision far from the origin.
+        center = column_centers(Z)
+        same, Z = X is Z, subtract_from_rows(Z, center)
+        X = Z if same else subtract_from_rows(X, center)
+        if sparse.issparse(X) or sparse.issparse(Z):
+            return euclidean_distances(X, Z, squared=True)
+        squared = np.empty((len(X), len(Z)))
+        x_norms, z_norms = (X**2).sum(axis=1, keepdims=True), (Z**2).sum(axis=1)
+        for block in row_blocks(*squared.shape):
+            distances = np.matmul(X[block], Z.T, out=squared[block])
+            distances *= -2.0
+            distances += x_norms[block]
+            distances += z_norms
+            np.maximum(distances, 0.0, out=distances)
+        return squared
+
+    def mean_distance(self, squared: Array, row_weights: Array | None = None) -> float:
+        if row_weights is not None:
+            return weighted_mean_distance(squared, row_weights, row_blocks(*squared.shape))
+        n = len(squared)
+        total = sum(np.sqrt(squared[block]).sum() for block in row_blocks(*squared.shape))
+        return float(total / (n * (n - 1))) or 1.0
+
+    def gaussian(self, squared: Array, sigma: float) -> Array:
+        for block in row_blocks(*squared.shape):
+            squared[block] *= -0.5 / sigma**2
+            np.exp(squared[block], out=squared[block])
+        return squared
 
     def as_kernel(self, K: Matrix) -> Array:
         return np.asarray(K, dtype=np.float64)

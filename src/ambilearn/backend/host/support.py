@@ -8,7 +8,7 @@ from scipy import sparse
 
 from ambilearn._utils.limits import row_blocks
 from ambilearn._utils.types import Array, Matrix
-from ambilearn.backend.interface import Support
+from ambilearn.backend.support import Support
 from ambilearn.solvers import CandidateSimplex, SupportGraph
 from ambilearn.solvers.support_graph import restrict_to_support
 
