@@ -15,9 +15,8 @@ from click.testing import CliRunner
 from core_methods import CORE_CLASSES
 from scipy import sparse
 
-from ambilearn import PLCL, PLKNN, as_candidates, metrics
+from ambilearn import as_candidates, metrics
 from ambilearn.cli.main import main
-from ambilearn.datasets import read_mat
 from ambilearn.tables import read_candidate_table
 
 X = np.arange(12.0).reshape(6, 2)
@@ -47,18 +46,11 @@ CANDIDATES = {
 }
 DATA = {
     "no such column": (lambda: table("x,name\n1,a\n"), "no column 'names'", "Did you mean 'name'"),
-    "no rows": (lambda: table("x,names\n"), "no rows, only a heading", "Add rows"),
     "no feature": (
         lambda: read_candidate_table(pd.DataFrame({"x": [{}], "c": ["a"]}), candidates="c"),
         "column 'x', row 0: {} is a dict",
         "exclude the column",
     ),
-    "votes too few": (
-        lambda: table("x,a,b\n1,p,q\n", candidates=["a", "b"], min_votes=2),
-        "In row 0 no label has 2 votes",
-        "fallback",
-    ),
-    "extra separator": (lambda: table("x,names\n1,a||b\n"), "Row 0 has an empty", "remove"),
     "two truths": (
         lambda: read_candidate_table(
             pd.DataFrame({"x": [1, 2], "c": ["a", "b"], "t": [["a", "b"], "b"]}),
@@ -103,14 +95,12 @@ def test_an_error_says_what_where_and_what_to_do(mistake, what, remedy):
 @pytest.mark.parametrize(
     ("rows", "y", "words"),
     [
-        (X, None, ["requires y to be passed", "y must be a sequence"]),
         (X[:5], SETS, ["X has 5 rows but y has 6", "in the same order"]),
-        (X, [set(), *SETS[1:]], ["row 0 is empty", "Drop the row"]),
         (X * 1e80, SETS, ["largest entry of X is 1e+81 (row 5, column 1)", "Scale the features"]),
         (sparse.csr_array(X * 1e80), SETS, ["(row 5, column 1)", "StandardScaler"]),
         (changed(X, (1, 0), np.nan), SETS, ["Input X contains NaN", "imputer"]),
     ],
-    ids=["no y", "length", "empty set", "large", "large sparse", "NaN"],
+    ids=["length", "large", "large sparse", "NaN"],
 )
 def test_every_method_gives_the_same(method, rows, y, words):
     with pytest.raises(ValueError, match=re.escape(words[0])) as caught:
@@ -133,32 +123,7 @@ def quietly(function):
         return function()
 
 
-WARNINGS = {
-    "joined labels": (
-        lambda: PLKNN(n_neighbors=2).fit(X, ["a|b", "b", "a", "b|a", "a", "b"]),
-        r"'a\|b', which is taken as one label",
-        "split it",
-    ),
-    "not converged": (
-        lambda: PLCL(max_iter=1, n_neighbors=2).fit(UNCLEAR, SETS * 5),
-        "PLCL stopped after max_iter=1",
-        "Raise max_iter",
-    ),
-}
-
-
-@pytest.mark.parametrize(("mistake", "what", "remedy"), WARNINGS.values(), ids=WARNINGS)
-def test_a_warning_says_what_and_what_to_do_at_the_users_line(mistake, what, remedy):
-    with pytest.warns(UserWarning, match=what) as caught:
-        mistake()
-    ours = [w for w in caught if re.search(what, str(w.message))]
-    assert len(ours) == 1
-    assert remedy in str(ours[0].message)
-    assert ours[0].filename == __file__
-
-
 COMMANDS = {
-    "no file": (["paper", "run", "no.toml"], "no experiment file no.toml", "built-in experiment"),
     "unknown method": (
         ["paper", "run", "demo", "--methods", "x"],
         "no method 'x'",
@@ -166,16 +131,6 @@ COMMANDS = {
     ),
     "unknown data": (["paper", "run", "--data", "irs"], "no data set 'irs'", "Did you mean 'iris'"),
     "no store": (["paper", "report", "--store", "a.sqlite"], "no result store a.sqlite", "--store"),
-    "text as store": (
-        ["paper", "tables", "--store", "notes.txt"],
-        "notes.txt cannot be used",
-        "another",
-    ),
-    "text as new store": (
-        ["paper", "run", "demo", "--quick", "--store", "notes.txt"],
-        "notes.txt cannot be used",
-        "another",
-    ),
     "store below a file": (
         ["paper", "run", "demo", "--quick", "--store", "notes.txt/x.sqlite"],
         "notes.txt",
@@ -212,12 +167,6 @@ def test_the_command_line_ends_in_one_line(arguments, what, remedy, tmp_path, mo
     assert remedy in done.stderr
     errors = [line for line in done.stderr.splitlines() if line.startswith("Error: ")]
     assert errors == done.stderr.splitlines()[-1:]
-
-
-def test_a_file_that_is_no_mat_file_says_how_to_make_one(tmp_path):
-    (tmp_path / "some.mat").write_bytes(b"nothing of the kind" * 20)
-    with pytest.raises(ValueError, match=r"some\.mat: not a MATLAB .*save -v7"):
-        read_mat(tmp_path / "some.mat")
 
 
 def test_errors_of_the_system_name_the_file(tmp_path, monkeypatch):

@@ -42,7 +42,6 @@ def by_hard_link(old, new):
 
 
 WAYS = [by_path, by_another_path, by_symbolic_link, by_hard_link]
-every_way = pytest.mark.parametrize("way", WAYS)
 
 
 @pytest.fixture(autouse=True)
@@ -65,13 +64,12 @@ def rejected(run):
     return rejected
 
 
-@every_way
-@pytest.mark.parametrize("ending", [".csv", ".html", ".model"])
-def test_an_input_cannot_be_an_output(way, ending, tmp_path):
-    old = Path(f"old{ending}")
+@pytest.mark.parametrize("way", WAYS)
+def test_an_input_cannot_be_an_output(way):
+    old = Path("old.csv")
     old.write_text("old")
     with pytest.raises(click.ClickException, match="would overwrite an input file"):
-        check_outputs(["other.csv", way(old, Path(f"new{ending}"))], ["none.csv", None, old])
+        check_outputs(["other.csv", way(old, Path("new.csv"))], ["none.csv", None, old])
 
 
 def test_other_names_are_allowed():
@@ -126,14 +124,11 @@ def test_an_image_is_never_overwritten(rejected, options):
     rejected(command, "photos.csv", *candidates, *others, why="1.JPG has the name of an image")
 
 
-@every_way
-@pytest.mark.parametrize("name", ["1.tif", "1"])
-def test_an_image_of_any_name_is_never_overwritten(rejected, way, name):
-    Image.new("L", (4, 4)).save(name, format="TIFF")
-    Path("photos.csv").write_text(f"photo,names\n{name},a|b\n")
-    out = way(Path(name), Path("new.model"))
-    options = "--candidates", "names", "--image", "photo", "--out", out
-    rejected("fit", "photos.csv", *options, why=f"{out} is an image. Choose another name.")
+def test_an_image_of_any_name_is_never_overwritten(rejected):
+    Image.new("L", (4, 4)).save("1", format="TIFF")
+    Path("photos.csv").write_text("photo,names\n1,a|b\n")
+    options = "--candidates", "names", "--image", "photo", "--out", "1"
+    rejected("fit", "photos.csv", *options, why="1 is an image. Choose another name.")
 
 
 @pytest.mark.parametrize("exists", [False, True])
@@ -153,54 +148,38 @@ def test_pipes_and_devices_can_be_written_twice():
     check_outputs([os.devnull, os.devnull], [os.devnull])
 
 
-@every_way
-@pytest.mark.parametrize(
-    ("command", "ending"), [("clean", "csv"), ("fit", "csv"), ("review", "html")]
-)
-def test_the_table_is_never_overwritten(rejected, people, command, ending, way):
-    table = Path(f"people.{ending}")
-    people.to_csv(table, index=False)
-    out = way(table, Path(f"out.{ending}"))
-    rejected(command, table, *CLEAN, "--format", "csv", "--out", out)
-
-
-@every_way
 @pytest.mark.parametrize("command", ["clean", "fit", "review"])
-def test_the_corrections_are_never_overwritten(rejected, people, people_csv, command, way):
+@pytest.mark.parametrize("which", ["table", "checked"])
+def test_table_and_checked_labels_are_never_overwritten(rejected, people, command, which):
     ending = "html" if command == "review" else "csv"
-    corrections = Path(f"mine.{ending}")
-    corrections.write_text(f"row,candidates,label\n0,{people['names'][0]},{people['truth'][0]}\n")
-    out = way(corrections, Path(f"out.{ending}"))
-    rejected(command, people_csv, *CLEAN, "--checked", corrections, "--out", out)
+    files = {"table": Path(f"people.{ending}"), "checked": Path(f"mine.{ending}")}
+    people.to_csv(files["table"], index=False)
+    files["checked"].write_text(
+        f"row,candidates,label\n0,{people['names'][0]},{people['truth'][0]}\n"
+    )
+    options = ["--format", "csv", "--checked", files["checked"], "--out", files[which]]
+    rejected(command, files["table"], *CLEAN, *options)
 
 
-@every_way
 @pytest.mark.parametrize("command", ["clean", "fit"])
 @pytest.mark.parametrize("option", ["--out", "--annotators-out"])
 @pytest.mark.parametrize("table", ["answers.csv", "items.csv"])
-def test_answers_and_features_are_never_overwritten(rejected, command, option, table, way):
+def test_answers_and_features_are_never_overwritten(rejected, command, option, table):
     Path("answers.csv").write_text("item,who,label\np,ann,cat\np,ben,dog\nq,ann,dog\n")
     Path("items.csv").write_text("item,weight\np,4\nq,30\n")
-    other = {"--out": "other.csv", "--annotators-out": "whom.csv"}
+    outputs = {"--out": "other.csv", "--annotators-out": "whom.csv"} | {option: table}
     rejected(
         *[command, "answers.csv", "--item", "item", "--annotator", "who", "--answer", "label"],
         *["--features-from", "items.csv"],
-        *[
-            part
-            for pair in (other | {option: way(Path(table), Path("new.csv"))}).items()
-            for part in pair
-        ],
+        *[word for pair in outputs.items() for word in pair],
     )
 
 
-@every_way
-@pytest.mark.parametrize("which", ["model", "table"])
-def test_model_and_table_are_never_overwritten_by_predict(run, rejected, people_csv, which, way):
-    model = Path("model.csv")  # so that its name could be that of a table
-    assert run("fit", people_csv, *CLEAN, "--method", "plknn", "--out", model)[0] == 0
-    Path("new.csv").write_bytes(Path(people_csv).read_bytes())
-    out = way({"model": model, "table": Path("new.csv")}[which], Path("out.csv"))
-    rejected("predict", model, "new.csv", "--out", out)
+@pytest.mark.parametrize("which", ["model.csv", "new.csv"])
+def test_model_and_table_are_never_overwritten_by_predict(rejected, which):
+    Path("model.csv").write_text("a model")
+    Path("new.csv").write_text("x\n1\n")
+    rejected("predict", "model.csv", "new.csv", "--out", which)
 
 
 @pytest.fixture
@@ -212,11 +191,9 @@ def results(spec):
     return store
 
 
-@every_way
-def test_the_results_are_never_overwritten_by_the_report(rejected, measured, way):
-    """They were replaced by an HTML page, and the exit status was 0."""
-    out = way(Path("out/results.sqlite"), Path("report.html"))
-    rejected("paper", "report", "mine.toml", "--out", out)
+@pytest.mark.parametrize("name", ["out/results.sqlite", "mine.toml"])
+def test_results_and_experiment_are_never_overwritten_by_the_report(rejected, results, name):
+    rejected("paper", "report", "mine.toml", "--out", name)
 
 
 @pytest.mark.parametrize("ending", ["-wal", "-shm", "-journal"])
@@ -227,27 +204,15 @@ def test_the_sqlite_files_are_never_overwritten(run, results, ending):
     assert "would overwrite an input file" in err
 
 
-@every_way
 @pytest.mark.parametrize(
     ("command", "name"), [("tables", "mine.csv"), ("figures", "mine-curves.svg")]
 )
-def test_the_results_are_never_overwritten_by_tables_and_figures(
-    rejected, results, command, name, way
-):
-    target = Path("folder") / name
-    if way in (by_path, by_another_path):
-        results = results.rename(target)
-    else:
-        way(results, target)
+def test_the_results_are_never_overwritten_by_tables_and_figures(rejected, results, command, name):
+    results = results.rename(Path("folder") / name)
     rejected(
         *["paper", command, "mine.toml", "--store", results, "--out", "folder"],
-        why=f"{target} would overwrite an input file",
+        why=f"{results} would overwrite an input file",
     )
-
-
-@every_way
-def test_the_experiment_file_is_never_overwritten(rejected, results, way):
-    rejected("paper", "report", "mine.toml", "--out", way(Path("mine.toml"), Path("report.html")))
 
 
 @pytest.mark.parametrize("command", ["tables", "figures"])

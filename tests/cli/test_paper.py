@@ -1,25 +1,14 @@
 """The commands that show what was measured, run as a user runs them."""
 
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 from made_up import fill
-from protected import open_folder, read_only
 
 from ambilearn.experiments.spec import load_spec
 from ambilearn.experiments.store import Store
 
 STORE = Path("out/results.sqlite")  # the default, as this system writes it
-
-
-@pytest.mark.parametrize("command", ["run", "tables", "figures", "report", "verify"])
-def test_help_fits_the_terminal_and_explains(run, command):
-    out, _ = run.succeeds("paper", command, "--help")
-    assert all(len(line) <= 80 for line in out.splitlines())
-    assert "--store FILE" in out
-    assert "--quick" in out
 
 
 def test_run_then_tables_figures_report_and_verify(run, measured, tmp_path):
@@ -65,30 +54,6 @@ def test_verify_without_published_numbers_prints_a_message(run, measured, tmp_pa
     assert "The paper has no numbers for mine" in out
     assert "`ambilearn paper tables`" in out
     assert not (tmp_path / "v").exists()
-
-
-@pytest.mark.parametrize("command", ["run", "tables", "figures", "report", "verify"])
-def test_another_database_is_rejected_as_a_store(run, spec, command, tmp_path):
-    with closing(sqlite3.connect(tmp_path / "shop.sqlite")) as shop:
-        shop.execute("CREATE TABLE orders (price REAL)")
-    before = (tmp_path / "shop.sqlite").read_bytes()
-    err = run.fails("paper", command, "mine.toml", "--store", "shop.sqlite")
-    assert err.startswith("Error: shop.sqlite is another database")
-    assert err.count("\n") == 1
-    assert (tmp_path / "shop.sqlite").read_bytes() == before
-
-
-@pytest.mark.parametrize("command", ["tables", "verify"])
-def test_a_store_that_cannot_be_written_is_shown(run, spec, command, monkeypatch):
-    with open_folder() as folder, monkeypatch.context() as here:
-        here.chdir(folder)
-        (folder / "mine.toml").write_text(spec)
-        with Store("r.sqlite") as store:
-            fill(store, load_spec("mine.toml"), lambda label, task: 0.5, data=["iris"])
-        expected = run("paper", command, "mine.toml", "--store", "r.sqlite")
-        assert expected[0] == 0
-        with read_only(folder):
-            assert run("paper", command, "mine.toml", "--store", "r.sqlite") == expected
 
 
 def test_each_selection_has_its_own_line(run, measured):

@@ -68,13 +68,6 @@ def test_fit_answers_and_predict(run, crowd):
     assert predicted["confidence"].notna().all()
 
 
-@pytest.mark.slow
-def test_select_lets_the_answers_choose(run, crowd):
-    options = ["--exclude", "truth", "--tune", "--out", "c.csv"]
-    _, err = run.succeeds("clean", "answers.csv", *LONG, *FEATURES, *options)
-    assert re.search(r"n_neighbors=\d+ chosen by the answers", err)
-
-
 def test_select_with_nothing_left_to_choose(run, crowd):
     options = ["--exclude", "truth", "--tune", "--set", "n_neighbors=3", "--out", "c.csv"]
     err = run.fails("clean", "answers.csv", *LONG, *FEATURES, *options)
@@ -89,43 +82,6 @@ def test_without_skills_votes_have_equal_weights(run, crowd, option):
     options = ["--exclude", "truth", "--out", "c.csv", *option]
     _, err = run.succeeds("clean", "answers.csv", *LONG, *FEATURES, *options)
     assert "judged" not in err
-
-
-def test_items_without_answers_and_answers_without_items(run, crowd):
-    answers = pd.read_csv("answers.csv")
-    answers["item"] = answers["item"].replace("i000", "lost")
-    answers.to_csv("answers.csv", index=False)
-    options = ["--exclude", "truth", "--no-weight-annotators", "--out", "c.csv"]
-    _, err = run.succeeds("clean", "answers.csv", *LONG, *FEATURES, *options)
-    assert "to 1 item without features left out: 'lost'" in err
-    assert "1 item without answers (i000): every label is a candidate" in err
-
-
-def test_rows_without_answers_in_the_wide_form(run, crowd):
-    wide = pd.read_csv("wide.csv")
-    wide.loc[[11, 40], wide.columns[-7:]] = "-1"
-    wide.to_csv("wide.csv", index=False)
-    options = [
-        "--candidates",
-        "[ar]?",
-        "--no-answer",
-        "-1",
-        "--method",
-        "plknn",
-        "--truth",
-        "truth",
-    ]
-    _, err = run.succeeds("clean", "wide.csv", *options, "--exclude", "item", "--out", "c.csv")
-    assert "2 rows without labels (11, 40): every label is a candidate" in " ".join(err.split())
-    cleaned = pd.read_csv("c.csv")
-    assert (cleaned["label"] == crowd).mean() > 0.85
-
-
-def test_long_answers_given_as_candidates_are_noticed(run, crowd):
-    options = ["--candidates", "label", "--method", "plknn", "--out", "c.csv", "--prefix", "new_"]
-    _, err = run.succeeds("clean", "answers.csv", *options)
-    assert "looks like answers in long form" in err
-    assert "--item item --annotator annotator --answer label --features-from FILE" in err
 
 
 @pytest.mark.parametrize(

@@ -30,17 +30,3 @@ def test_a_pickle_is_not_executed(run, people_csv, tmp_path):
     err = run.fails("predict", "evil.model", people_csv)
     assert "Error: evil.model is not a model" in err
     assert not (tmp_path / "executed").exists()
-
-
-def test_features_that_are_not_there_are_all_named(run, people_csv):
-    names = [word for name in ("hight", "town", "shoes") for word in ("--features", name)]
-    err = run.fails("fit", people_csv, *CLEAN, *names, "--out", "m.model")
-    assert "has no columns 'hight', 'shoes'. Did you mean 'height' for 'hight'? It has: id," in err
-
-
-def test_a_model_that_was_copied_in_part(run, people_csv):
-    run("fit", people_csv, *CLEAN, "--method", "plknn", "--out", "m.model")
-    content = Path("m.model").read_bytes()
-    Path("half.model").write_bytes(content[: len(content) // 2])
-    err = run.fails("predict", "half.model", people_csv)
-    assert err.startswith("Error: half.model is damaged: its end is missing.")

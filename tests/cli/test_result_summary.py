@@ -33,13 +33,6 @@ def test_accuracy_counts_rows_of_known_label_only(said):
     assert said(describe_accuracy, unknown, np.array(["a", "b"])) == ""
 
 
-def test_no_message_if_the_truth_is_always_a_candidate(said):
-    table = csv("x,names,t\n1,a|b,a\n2,b,b\n3,a,a\n", truth="t")
-    assert said(describe_accuracy, table, np.array(["a", "b", "a"])) == (
-        "100.0% of the 3 rows with a known label are right\n"
-    )
-
-
 def test_the_model(said, table):
     assert said(describe_model, fit_table(table, "plknn"), {}) == ""
     model = fit_table(table, "plknn", tune=True)
@@ -67,14 +60,6 @@ def test_the_rows_to_look_at_first(said, table):
     assert f" {label} {confidence:.2f}, " in rows[0]
 
 
-def test_one_close_call_is_singular(said):
-    text = "x,names\n1,a\n2,a\n5,a|b\n8,b\n9,b\n"
-    cleaned = clean_table(csv(text), "plknn", {"n_neighbors": 4})
-    assert said(describe_cleaned, cleaned).startswith(
-        "1 row with several candidates, among them 1 close call (margin below 0.1)\n"
-    )
-
-
 def test_nothing_to_look_at(said):
     table = csv("x,names\n1,a\n2,a\n8,b\n9,b\n")
     nothing = "No row has several candidates\n"
@@ -98,13 +83,6 @@ def test_a_doubtful_row_is_shown_with_its_suggestion(said, people):
     shown = [line.split() for line in text.partition("the first row is 0):\n")[2].splitlines()[1:]]
     [line] = [line for line in shown if line[0] == str(row)]
     assert line[1:3] == [f"{cleaned.doubt.score[row]:.2f}", cleaned.doubt.suggestion[row]]
-
-
-def test_rows_that_a_person_settled_are_not_shown(said, people):
-    lines = [f"{i},{text},zoe" for i, text in enumerate(people["names"])]
-    corrections = io.StringIO("\n".join(["row,candidates,label", *lines]))
-    table = read_candidate_table(people, candidates="names", exclude=["truth"], checked=corrections)
-    assert "Check these rows" not in said(describe_cleaned, clean_table(table))
 
 
 def test_rows_that_a_person_settled_are_not_counted_as_doubtful(said, people):

@@ -35,12 +35,6 @@ def test_a_truth_among_the_features_is_noticed(said, people):
     assert "--truth" in text
 
 
-def test_one_of_each(said):
-    text = said(describe_table, csv("x,names\n1,a\n2,a\n"))
-    assert "2 rows, 1 label\n" in text
-    assert "1 feature: number: x" in text
-
-
 def test_tables_in_which_no_label_can_change(said):
     text = said(hint_at_given_label, csv("x,names\n1,a\n2,a\n"))
     assert text == "There is only one label, 'a', so no label is changed.\n"
@@ -74,17 +68,6 @@ def test_columns_that_are_left_out_for_one_reason_share_a_line(said):
         "left out: 'same0', 'same1', 'same2', 'same3', 'same4' and 295 more: each has the same "
         "value everywhere",
         "left out: 'none' is empty",
-    ]
-
-
-def test_columns_of_text_share_a_line_whatever_the_number_of_their_values(said):
-    n = 60
-    paths = {f"p{k}": [f"{i % (n - k)}.png" for i in range(n)] for k in range(12)}
-    columns = paths | {"x": np.arange(n) % 7, "names": ["a", "b"] * (n // 2)}
-    text = said(describe_table, read_candidate_table(pd.DataFrame(columns), candidates="names"))
-    assert text.splitlines()[2:] == [
-        "left out: 'p0', 'p1', 'p2', 'p3', 'p4' and 7 more: each is text with mostly "
-        "different values"
     ]
 
 
