@@ -6,6 +6,7 @@ has computed. Candidate sets are not part of them: they may differ between the f
 """
 
 from collections.abc import Callable
+from copy import copy
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, Self, TypeVar
@@ -89,7 +90,7 @@ class TrainingRows:
 
         They share what does not depend on weights or sets with the other fits.
         """
-        rows = self._copy()
+        rows = copy(self)
         if self.results is None:
             support = self.backend.support(sets)
         else:
@@ -114,13 +115,8 @@ class TrainingRows:
 
         Their results count toward the same limit of bytes.
         """
-        rows = self._copy()
+        rows = copy(self)
         rows.X, rows.feature_names, rows._name = X, None, (*self._name, *key)
-        return rows
-
-    def _copy(self) -> Self:
-        rows = type(self).__new__(type(self))
-        vars(rows).update(vars(self))
         return rows
 
     # --- results --------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
-from sklearn.linear_model import LogisticRegression, LogisticRegressionCV, Ridge
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
@@ -65,15 +65,6 @@ def test_members_of_the_default_can_be_named(ensemble):
     assert dict(ensemble().set_params(sure="drop").estimators)["sure"] == "drop"
     with pytest.raises(ValueError, match="Invalid parameter 'plcd'"):
         ensemble().set_params(plcd__alpha=2.0)
-
-
-def test_the_default_final_estimator_can_be_named():
-    model = PLStacking().set_params(
-        final_estimator__weights=(2, 1), final_estimator__ipal__alpha=0.9
-    )
-    assert model.final_estimator.weights == (2, 1)
-    assert dict(model.final_estimator.estimators)["ipal"].alpha == 0.9
-    assert PLStacking().final_estimator is None
 
 
 @every_ensemble
@@ -153,13 +144,6 @@ def test_a_failing_member_of_a_member_is_named_by_its_place(alpha, data):
         PLVoting(estimators=[("inner", inner), ("good", SURE())]).fit(X, mask)
 
 
-def test_a_failing_member_on_top_is_named_by_its_place(data):
-    X, mask, _ = data
-    stack = PLStacking().set_params(final_estimator__plcl__mu=-1)
-    with pytest.raises(ValueError, match=r"'final_estimator' could not .*'plcl' could not be fitt"):
-        stack.fit(X, mask)
-
-
 @every_ensemble
 @pytest.mark.parametrize(
     "member",
@@ -218,35 +202,6 @@ def test_the_same_seed_gives_the_same_bits(ensemble, data):
 # --- weights of rows and of candidates ----------------------------------------------------------
 
 
-@every_ensemble
-def test_weights_of_rows_are_passed_to_all_members(ensemble, data):
-    X, mask, _ = data
-    weights = np.random.default_rng(0).uniform(0.2, 3.0, len(X))
-    options = {"final_estimator": PLCL()} if ensemble is PLStacking else {}
-    model = ensemble(estimators=[("a", SURE()), ("b", GaussianNB())], **options)
-    plain = clone(model).fit(X, mask)
-    weighted = clone(model).fit(X, mask, sample_weight=weights)
-    np.testing.assert_array_equal(
-        weighted.named_estimators_.a.dual_coef_, SURE().fit(X, mask, weights).dual_coef_
-    )
-    assert np.abs(weighted.predict_proba(X) - plain.predict_proba(X)).max() > 1e-3
-    ones = clone(model).fit(X, mask, sample_weight=np.ones(len(X)))
-    assert_same_bits(ones, plain, X)
-
-
-@every_ensemble
-def test_weights_of_rows_are_rejected_if_a_member_has_none(ensemble, data):
-    X, mask, _ = data
-    weights = np.linspace(1, 2, len(X))
-    with pytest.raises(ValueError, match=r"cannot weight rows, because '(final_.*__)?ipal'"):
-        ensemble().fit(X, mask, sample_weight=weights)
-    members = [("a", SURE()), ("b", IPAL())]
-    with pytest.raises(ValueError, match=r"because 'b' \(IPAL\) does not support sample.*b='drop'"):
-        ensemble(estimators=members).fit(X, mask, sample_weight=weights)
-    with pytest.raises(TypeError, match="has no argument 'weight': only sample_weight"):
-        ensemble().fit(X, mask, weight=weights)
-
-
 @pytest.mark.parametrize(
     ("model", "name"),
     [
@@ -266,12 +221,10 @@ def test_the_error_names_the_member_without_weights_and_its_replacement(model, n
     clone(model).set_params(**advised).fit(X, mask, sample_weight=weights)
 
 
-def test_a_vote_without_the_member_accepts_weights(data):
+def test_only_weights_of_rows_are_passed_on(data):
     X, mask, _ = data
-    weights = np.linspace(1, 2, len(X))
-    vote = PLVoting().set_params(ipal="drop").fit(X, mask, sample_weight=weights)
-    zero = PLVoting(weights=(1, 1, 0)).fit(X, mask, sample_weight=weights)
-    assert_same_bits(vote, zero, X)
+    with pytest.raises(TypeError, match="has no argument 'weight': only sample_weight"):
+        PLVoting().fit(X, mask, weight=np.ones(len(X)))
 
 
 def test_weights_of_rows_can_be_routed(data):
@@ -291,22 +244,6 @@ def test_weights_of_rows_can_be_routed(data):
 
 
 # --- forms of input -----------------------------------------------------------------------------
-
-
-@every_ensemble
-def test_sparse_rows_and_masks(ensemble, data):
-    X, mask, _ = data
-    X = np.where(np.abs(X) < 0.5, 0.0, X)
-    dense = ensemble().fit(X, mask)
-    scattered = ensemble().fit(sparse.csr_array(X), sparse.csr_array(mask))
-    assert sparse.issparse(scattered.label_distributions_)
-    assert scattered.label_distributions_.nnz == mask.sum()
-    np.testing.assert_allclose(
-        scattered.label_distributions_.toarray(), dense.label_distributions_, atol=1e-6
-    )
-    np.testing.assert_allclose(
-        scattered.predict_proba(sparse.csr_array(X)), dense.predict_proba(X), atol=1e-6
-    )
 
 
 @every_ensemble
@@ -384,20 +321,6 @@ def test_foreign_members_alone_cause_one_warning(model, data):
         warnings.simplefilter("error")
         model.fit(X, y)  # nothing is ambiguous
         model.fit(X, [{j: 1.0 + (j == k) for j in range(3)} for k in y])  # the weights tell
-
-
-@every_ensemble
-@pytest.mark.filterwarnings("ignore::FutureWarning")  # of defaults of LogisticRegressionCV
-@pytest.mark.parametrize("refit", [True, False])
-def test_a_foreign_member_may_have_a_parameter_refit(ensemble, refit, data):
-    X, mask, y = data
-    foreign = LogisticRegressionCV(Cs=[1.0], cv=2, refit=refit)
-    model = ensemble(estimators=[("lr", foreign), ("sure", SURE())]).fit(X, mask)
-    assert isinstance(model.named_estimators_.lr, LogisticRegressionCV)
-    assert model.score(X, y) > 0.8
-    if ensemble is PLStacking:
-        last = PLStacking(estimators=[("sure", SURE())], final_estimator=foreign).fit(X, mask)
-        assert last.score(X, y) > 0.8
 
 
 PIPELINES = [

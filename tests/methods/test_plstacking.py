@@ -6,7 +6,7 @@ from problems import ambiguous
 from scipy import sparse
 from scipy.stats import ttest_rel
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit, StratifiedKFold
+from sklearn.model_selection import KFold, ShuffleSplit
 
 from ambilearn import IPAL, PLCL, PLKNN, SURE, PLStacking, PLVoting
 from ambilearn.bridges import to_sample_weights
@@ -162,13 +162,6 @@ def test_every_row_must_be_held_out(data):
     X, mask, _, _ = data
     with pytest.raises(ValueError, match=r"No fold of cv=ShuffleSplit.* holds out row \d+.*KFold"):
         PLStacking(cv=ShuffleSplit(2, random_state=0)).fit(X, mask)
-
-
-@pytest.mark.parametrize("cv", [StratifiedKFold(3), GroupKFold(3)], ids=["labels", "groups"])
-def test_splitters_need_neither_labels_nor_groups(data, cv):
-    X, mask, _, _ = data
-    with pytest.raises(ValueError, match=r"split by cv=\w+KFold.* needs neither labels nor groups"):
-        PLStacking(cv=cv).fit(X, mask)
 
 
 def test_weights_of_rows_are_passed_to_the_folds(data):

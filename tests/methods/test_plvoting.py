@@ -46,19 +46,6 @@ def test_confidences_in_the_candidates_of_training_rows(restore_mass, data):
     np.testing.assert_allclose(model.label_distributions_, expected, atol=1e-12)
 
 
-def test_restored_masses_favor_rare_labels():
-    X, mask, y = ambiguous(n=150, n_labels=5, extra=0.5, seed=2)
-    rare = y != 0
-    rare[np.flatnonzero(~rare)[:60]] = True
-    X, mask = X[rare], mask[rare]
-    wanted = (mask / mask.sum(axis=1, keepdims=True)).sum(axis=0)
-    away = []
-    for share in (0, 0.5, 1):
-        masses = PLVoting(restore_mass=share).fit(X, mask).label_distributions_.sum(axis=0)
-        away.append(np.abs(masses - wanted).sum())
-    assert away == sorted(away, reverse=True)
-
-
 @pytest.mark.parametrize(
     "member",
     [PLCL(), IPAL(), PLKNN(), PLVoting(estimators=MEMBERS)],

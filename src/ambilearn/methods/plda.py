@@ -29,17 +29,42 @@ from ambilearn.methods.plknn import PLKNN
 from ambilearn.rows import TrainingRows
 from ambilearn.validation import validate_rows
 
-_CONSTRAINTS: dict[str, list[Any]] = {
-    "lam": [Interval(Real, 0, None, closed="left")],
-    "rho": [Interval(Real, 0, None, closed="left")],
-    **NEIGHBOR_CONSTRAINTS,
-    "assignment": [StrOptions({"hard", "soft"})],
-    **LOOP_CONSTRAINTS,
-}
+
+class _Parameters(BaseEstimator):
+    """The parameters that the transformer and the method share."""
+
+    _parameter_constraints = {
+        "lam": [Interval(Real, 0, None, closed="left")],
+        "rho": [Interval(Real, 0, None, closed="left")],
+        "assignment": [StrOptions({"hard", "soft"})],
+        **NEIGHBOR_CONSTRAINTS,
+        **LOOP_CONSTRAINTS,
+    }
+
+    def __init__(
+        self,
+        *,
+        lam: float = 0.01,
+        rho: float = 2.0,
+        assignment: str = "hard",
+        n_neighbors: int = 10,
+        neighbors: str | BaseEstimator = "auto",
+        max_iter: int = 100,
+        tol: float = 1e-3,
+        verbose: int = 0,
+    ) -> None:
+        self.lam = lam
+        self.rho = rho
+        self.assignment = assignment
+        self.n_neighbors = n_neighbors
+        self.neighbors = neighbors
+        self.max_iter = max_iter
+        self.tol = tol
+        self.verbose = verbose
 
 
 @insert_shared_docs
-class PLDATransformer(TransformerMixin, BaseEstimator):
+class PLDATransformer(TransformerMixin, _Parameters):
     r"""Discrimination augmentation of features from candidate sets (PLDA).
 
     Learns class prototypes :math:`c_j` and confidences :math:`F` that are smooth on a fixed
@@ -117,29 +142,6 @@ class PLDATransformer(TransformerMixin, BaseEstimator):
     >>> model.predict([[1.0, 0.0], [0.0, 1.0]])
     array(['cat', 'dog'], dtype='<U3')
     """
-
-    _parameter_constraints = _CONSTRAINTS
-
-    def __init__(
-        self,
-        *,
-        lam: float = 0.01,
-        rho: float = 2.0,
-        assignment: str = "hard",
-        n_neighbors: int = 10,
-        neighbors: str | BaseEstimator = "auto",
-        max_iter: int = 100,
-        tol: float = 1e-3,
-        verbose: int = 0,
-    ) -> None:
-        self.lam = lam
-        self.rho = rho
-        self.assignment = assignment
-        self.n_neighbors = n_neighbors
-        self.neighbors = neighbors
-        self.max_iter = max_iter
-        self.tol = tol
-        self.verbose = verbose
 
     def fit(self, X: Matrix, y: AnyCandidates) -> Self:
         """Learn confidences and prototypes.
@@ -271,7 +273,7 @@ class PLDATransformer(TransformerMixin, BaseEstimator):
 
 
 @insert_shared_docs
-class PLDA(WeightedRowsClassifier):
+class PLDA(WeightedRowsClassifier, _Parameters):
     r"""Discrimination augmentation followed by a classifier (PLDA).
 
     :class:`PLDATransformer` appends class prototypes to the features, and PL-KNN is fitted to the
@@ -336,29 +338,8 @@ class PLDA(WeightedRowsClassifier):
     array(['cat', 'cat', 'cat', 'dog', 'dog', 'dog'], dtype='<U3')
     """
 
-    _parameter_constraints = _CONSTRAINTS
+    _parameter_constraints = _Parameters._parameter_constraints
     _tuning_grid = {"lam": (0.001, 0.01, 0.1, 1.0), "n_neighbors": NEIGHBOR_COUNTS}
-
-    def __init__(
-        self,
-        *,
-        lam: float = 0.01,
-        rho: float = 2.0,
-        assignment: str = "hard",
-        n_neighbors: int = 10,
-        neighbors: str | BaseEstimator = "auto",
-        max_iter: int = 100,
-        tol: float = 1e-3,
-        verbose: int = 0,
-    ) -> None:
-        self.lam = lam
-        self.rho = rho
-        self.assignment = assignment
-        self.n_neighbors = n_neighbors
-        self.neighbors = neighbors
-        self.max_iter = max_iter
-        self.tol = tol
-        self.verbose = verbose
 
     def _fit(self, rows: TrainingRows, candidates: Any) -> None:
         params = self.get_params(deep=False)
