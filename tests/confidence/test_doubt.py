@@ -52,7 +52,7 @@ def test_a_label_is_wrong_if_another_candidate_or_none_is_right():
 
 
 def test_doubt_follows_the_outputs():
-    doubt = Doubt(np.array([0.0, 0.5, 0.9]), OTHER[:3], factor=2.0)
+    doubt = Doubt(np.array([0.0, 0.5, 0.9]), OTHER[:3], change_by=lambda change: 2 * change)
     shifted = doubt.shifted(np.array([1.0, 0.5, -1.0]))
     np.testing.assert_allclose(shifted.score, [0, expit(1), expit(logit(0.9) - 2)])
     assert shifted.suggestion.tolist() == [None, "a", "a"]

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from scipy.special import comb
+from scipy.special import comb, expit, logit, softmax
 
 from ambilearn import find_doubtful
 from ambilearn.backend import HOST
@@ -149,3 +149,18 @@ def test_probabilities_of_any_model_are_judged_too():
     doubt = find_doubtful(pred_probs=proba, labels=as_candidates(mask), classes=range(6))
     assert absent[doubt.doubtful].mean() > 0.6
     assert doubt.score[absent].mean() > 5 * doubt.score[~absent].mean()
+
+
+def test_doubt_after_a_change_of_outputs_is_that_of_the_new_outputs():
+    """A change of the log odds by the factor of the outputs made rows certain after one answer."""
+    outputs, mask, _ = planted(n=300, sharpness=30.0)
+    rows, labels = np.arange(300), np.arange(6)
+    sets = HOST.support(as_candidates(mask))
+    before = judge_sets(lambda: [OutputBlock(rows, labels, outputs)], sets, 0)
+    model = fit_missing_truth(outputs, mask)
+    change = np.random.default_rng(1).normal(size=300) / 2
+    scores = model.factor * (outputs + np.where(mask, 0, change[:, None])) + model.bias
+    inside = (softmax(scores, axis=1) * mask).sum(axis=1)
+    expected = model.probability(inside, mask.sum(axis=1))
+    moved = expit(logit(before.missing) + before.change_by(change))
+    np.testing.assert_allclose(moved, expected, atol=1e-9)

@@ -1,6 +1,6 @@
 """Results of the search for wrong labels."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -36,8 +36,9 @@ class Doubt:
     within : csr_array of shape (n_rows, n_labels) or None
         Probability of each candidate if the true label is one, from the held-out outputs of the
         method itself; None if the outputs are not those of the method.
-    factor : float
-        Change of the log odds of the score by a change of the outputs.
+    change_by : callable or None
+        Function that returns the change of the log odds of the score by a change of the outputs;
+        None if the score does not depend on them.
     classes : ndarray of shape (n_labels,) or None
         The labels of the columns of ``within``.
     """
@@ -46,7 +47,7 @@ class Doubt:
     suggestion: NDArray[Any] = field(init=False)
     other: NDArray[Any]
     within: Any = None
-    factor: float = 1.0
+    change_by: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None = None
     classes: NDArray[Any] | None = None
 
     def __post_init__(self) -> None:
@@ -130,8 +131,10 @@ class Doubt:
 
     def shifted(self, change: NDArray[np.float64]) -> "Doubt":
         """Doubt after a change of the outputs of ``other``, less that of the best candidate."""
+        if self.change_by is None:
+            return self
         with np.errstate(divide="ignore"):
-            score = expit(logit(self.score) + self.factor * change)
+            score = expit(logit(self.score) + self.change_by(change))
         return replace(self, score=score)
 
     def settled(self, rows: Collection[int]) -> Self:
@@ -253,7 +256,7 @@ class AnswerDoubt(Doubt):
         outside[everything, posterior.argmax(axis=1)] = 0.0
         other = classes.astype(object)[outside.argmax(axis=1)]
         other[~outside.any(axis=1)] = None
-        return cls(np.minimum(outside.sum(axis=1), 1.0), other, factor=0.0)
+        return cls(np.minimum(outside.sum(axis=1), 1.0), other)
 
     def wrong(self, labels: NDArray[Any], scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """One minus the score, which is the probability of the label here."""

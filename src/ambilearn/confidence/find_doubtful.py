@@ -233,7 +233,7 @@ def _doubt_of_sets(
     other = candidates.classes.astype(object)[found.other]
     other[found.other < 0] = None
     within = candidates.to_csr(found.within) if own else None
-    return Doubt(found.missing, other, within, found.factor, candidates.classes)
+    return Doubt(found.missing, other, within, found.change_by, candidates.classes)
 
 
 def _uses_probabilities(

@@ -148,12 +148,30 @@ class JudgedSets(NamedTuple):
         Probability of each candidate if the true label is one.
     factor : float
         The factor b.
+    log_odds : ndarray of shape (n,)
+        Log odds that the true label is a candidate, by softmax.
+    coverage : ndarray of shape (n,)
+        Share of all labels that are candidates.
     """
 
     missing: Floats
     other: NDArray[np.intp]
     within: Floats
     factor: float
+    log_odds: Floats
+    coverage: Floats
+
+    def change_by(self, change: Floats) -> Floats:
+        """Change of the log odds of ``missing`` if outputs change: of ``other`` less the best's.
+
+        The classifier may be wrong, so that no change of outputs makes a row certain.
+        """
+        return self._inside(self.log_odds) - self._inside(self.log_odds - self.factor * change)
+
+    def _inside(self, log_odds: Floats) -> Floats:
+        mixed = _CLASSIFIER_ERRORS * self.coverage + (1 - _CLASSIFIER_ERRORS) * expit(log_odds)
+        inside: Floats = logit(np.minimum(mixed, 1 - 1e-12))  # 1 if all labels are candidates
+        return inside
 
 
 def judge_sets(
@@ -205,9 +223,10 @@ def _apply(
     largest = candidates.largest(inside)
     powers = np.exp(inside - largest[candidates.rows])
     sums = candidates.row_sums(powers)
-    share = expit(largest + np.log(sums) - outside)
-    missing = model.probability(share, candidates.sizes)
-    return JudgedSets(missing, other, powers / sums[candidates.rows], model.factor)
+    log_odds = largest + np.log(sums) - outside
+    missing = model.probability(expit(log_odds), candidates.sizes)
+    within, coverage = powers / sums[candidates.rows], candidates.sizes / candidates.n_labels
+    return JudgedSets(missing, other, within, model.factor, log_odds, coverage)
 
 
 def _log_sum(scores: Floats, largest: Floats) -> Floats:
