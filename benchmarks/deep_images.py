@@ -145,7 +145,7 @@ def learn_only_correct(y):
     """After the ramp, the confidences of a row are learned only if they prefer its true label."""
     import torch
 
-    from ambilearn.deep import fitting, training
+    from ambilearn.deep import training
 
     losses_of_rows = training.row_losses
 
@@ -161,11 +161,11 @@ def learn_only_correct(y):
             training.row_losses = losses
             return super()._loss(index, views)
 
-    original, fitting.Trainer = fitting.Trainer, OnlyCorrect
+    original, training.Trainer = training.Trainer, OnlyCorrect
     try:
         yield
     finally:
-        fitting.Trainer, training.row_losses = original, losses_of_rows
+        training.Trainer, training.row_losses = original, losses_of_rows
 
 
 def time_passes(model, batch_shape, device, bf16, n=60):

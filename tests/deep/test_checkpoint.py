@@ -29,8 +29,14 @@ def make(path, **parameters):
     small = torch.nn.Linear(3, 4)
     torch.nn.init.eye_(small.weight)
     torch.nn.init.zeros_(small.bias)
-    parameters = {"epochs": 6, "module": small, "checkpoint_seconds": 0} | parameters
+    parameters = {"epochs": 6, "module": small} | parameters
     return DeepPLCL(**{"random_state": 0, "device": "cpu", "checkpoint": path} | parameters)
+
+
+@pytest.fixture(autouse=True)
+def seconds(monkeypatch):
+    """Seconds between two writes; tests may set others."""
+    monkeypatch.setattr("ambilearn.deep.checkpoint.SECONDS", 0)
 
 
 class StopError(Exception):
@@ -74,7 +80,7 @@ def test_a_stopped_run_of_images_continues(tmp_path):
 
 
 @pytest.mark.parametrize("in_epoch", [False, True])
-def test_control_c_writes_the_checkpoint(tmp_path, in_epoch):
+def test_control_c_writes_the_checkpoint(tmp_path, in_epoch, monkeypatch):
     """The state after the last epoch; during the next epoch, the file stays as it is."""
     path = tmp_path / "run"
     done = n_steps = 0
@@ -92,8 +98,9 @@ def test_control_c_writes_the_checkpoint(tmp_path, in_epoch):
             signal.raise_signal(signal.SIGINT)
         return x
 
-    seconds = 0 if in_epoch else 3600
-    parameters = {"augment": (view, None), "checkpoint_seconds": seconds, "batch_size": 8}
+    if not in_epoch:
+        monkeypatch.setattr("ambilearn.deep.checkpoint.SECONDS", 3600)
+    parameters = {"augment": (view, None), "batch_size": 8}
     with pytest.warns(UserWarning, match="after epoch 4 of 6.*another fit continues from .*run"):
         model = make(path, callbacks=[end_epoch], **parameters).fit(X, Y)
     assert model.n_epochs_ == 4
@@ -128,11 +135,13 @@ class Interrupted(torch.nn.Linear):
 
 
 @pytest.mark.parametrize("ramp", [0.2, 1.0])  # weights of candidates count at first, or always
-def test_control_c_in_the_last_prediction_writes_the_checkpoint(tmp_path, ramp):
+def test_control_c_in_the_last_prediction_writes_the_checkpoint(tmp_path, ramp, monkeypatch):
+    monkeypatch.setattr("ambilearn.deep.checkpoint.SECONDS", 3600)
+
     def end_epoch(report):
         Interrupted.now = report.epoch == 6
 
-    parameters = {"module": lambda: Interrupted(3, 4), "checkpoint_seconds": 3600, "ramp": ramp}
+    parameters = {"module": lambda: Interrupted(3, 4), "ramp": ramp}
     model = make(tmp_path / "run", callbacks=[end_epoch], **parameters)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, Y)
@@ -144,9 +153,9 @@ def test_control_c_in_the_last_prediction_writes_the_checkpoint(tmp_path, ramp):
     np.testing.assert_array_equal(model.label_distributions_, whole.label_distributions_)
 
 
-def test_control_c_before_the_end_of_the_epoch_is_known_writes_the_checkpoint(tmp_path):
+def test_control_c_before_the_end_of_the_epoch_is_known(tmp_path, monkeypatch):
     """The end of the epoch is reported first."""
-    parameters = {"checkpoint_seconds": 3600}
+    monkeypatch.setattr("ambilearn.deep.checkpoint.SECONDS", 3600)
 
     def interrupt(done):
         if done.number == 4:
@@ -156,8 +165,8 @@ def test_control_c_before_the_end_of_the_epoch_is_known_writes_the_checkpoint(tm
         listen_to_rounds(interrupt),
         pytest.warns(UserWarning, match="after epoch 4 of 6.*another fit continues from"),
     ):
-        make(tmp_path / "run", **parameters).fit(X, Y)
-    model = make(tmp_path / "run", **parameters).fit(X, Y)
+        make(tmp_path / "run").fit(X, Y)
+    model = make(tmp_path / "run").fit(X, Y)
     assert [report.epoch for report in model.history_] == [5, 6]
 
 
@@ -177,11 +186,10 @@ def test_a_second_control_c_does_not_stop_the_write(tmp_path, monkeypatch):
             press_control_c_at_writes(monkeypatch)
             signal.raise_signal(signal.SIGINT)
 
-    parameters = {"checkpoint_seconds": 3600}
     with pytest.raises(KeyboardInterrupt):
-        make(tmp_path / "run", callbacks=[end_epoch], **parameters).fit(X, Y)
+        make(tmp_path / "run", callbacks=[end_epoch]).fit(X, Y)
     monkeypatch.undo()
-    model = make(tmp_path / "run", **parameters).fit(X, Y)
+    model = make(tmp_path / "run").fit(X, Y)
     assert [report.epoch for report in model.history_] == [5, 6]
 
 
@@ -388,7 +396,10 @@ def test_a_folder_that_is_write_protected_is_reported_before_the_training():
 
 
 @pytest.mark.parametrize("seconds", [0, 3600], ids=["after an epoch", "at an interrupt"])
-def test_a_checkpoint_that_cannot_be_written_does_not_end_the_training(tmp_path, seconds):
+def test_a_checkpoint_that_cannot_be_written_does_not_end_the_training(
+    tmp_path, seconds, monkeypatch
+):
+    monkeypatch.setattr("ambilearn.deep.checkpoint.SECONDS", seconds)
     folder = tmp_path / "folder"
     folder.mkdir()
 
@@ -398,7 +409,7 @@ def test_a_checkpoint_that_cannot_be_written_does_not_end_the_training(tmp_path,
         if report.epoch == 4 and seconds:
             signal.raise_signal(signal.SIGINT)
 
-    model = make(folder / "run", callbacks=[end_epoch], checkpoint_seconds=seconds)
+    model = make(folder / "run", callbacks=[end_epoch])
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(X, Y)
@@ -457,10 +468,11 @@ def test_a_callback_may_change_the_working_directory(tmp_path, monkeypatch):
     assert not (tmp_path / "run").exists()
 
 
-def test_checkpoints_are_written_after_some_time_only(tmp_path):
+def test_checkpoints_are_written_after_some_time_only(tmp_path, monkeypatch):
+    monkeypatch.setattr("ambilearn.deep.checkpoint.SECONDS", 3600)
     path = tmp_path / "run"
     with pytest.raises(StopError):
-        make(path, checkpoint_seconds=3600, callbacks=[stop_at(4)]).fit(X, Y)
+        make(path, callbacks=[stop_at(4)]).fit(X, Y)
     assert not path.exists()
 
 
@@ -469,8 +481,11 @@ import os, signal, sys
 from pathlib import Path
 import numpy as np
 sys.path.insert(0, {tests!r})
+from ambilearn.deep import checkpoint
 from ambilearn.tables import load_model, save_model
 from deep.test_checkpoint import X, Y, make
+
+checkpoint.SECONDS = 0
 
 rng = np.random.default_rng(0)
 left = None

@@ -189,11 +189,9 @@ def test_the_name_of_a_single_file_is_rejected():
 
 def test_label_distributions_are_targets_of_the_final_network():
     """t ∝ f ∘ (1 − f̂)^c ∘ w^γ on the candidates."""
-    from ambilearn.deep.fitting import predict_probabilities
-
     model = make(ramp=1.0).fit(X, [{"a": 3, "b": 1}] * 15 + ["a"] * 10 + ["c"] * 5)
     rows = model._validate_rows(X, reset=False)
-    f, absent = predict_probabilities(model, rows)
+    f, absent = model._outputs(*model._new_rows(rows))
     np.testing.assert_allclose(model.train_output_, f, rtol=1e-5)
     factors = (model.label_distributions_ / (f * (1 - absent)))[:15, :2]
     from_weights = factors[:, 0] / factors[:, 1]
@@ -461,10 +459,11 @@ def test_views_that_are_no_batches_are_rejected(weak, strong, returned):
 @pytest.mark.parametrize(
     "parameters", [{"lr": 1e30}, {"augment": (lambda x: x * torch.nan, None)}], ids=["lr", "view"]
 )
-def test_a_loss_that_is_not_finite_ends_the_fit(parameters, tmp_path):
+def test_a_loss_that_is_not_finite_ends_the_fit(parameters, tmp_path, monkeypatch):
     """No later fit continues from such weights."""
     path = tmp_path / "run.safetensors"
-    model = make(checkpoint=path, checkpoint_seconds=0, **parameters)
+    monkeypatch.setattr("ambilearn.deep.checkpoint.SECONDS", 0)
+    model = make(checkpoint=path, **parameters)
     with pytest.raises(ValueError, match=r"The loss of epoch \d is not finite\. Use a smaller lr"):
         model.fit(X, SETS)
     assert not path.exists()
@@ -477,10 +476,10 @@ def test_one_row_is_too_few():
 
 def test_reports(capsys):
     seen = []
-    model = make(callbacks=[seen.append], verbose=True).fit(X, SETS)
+    model = make(callbacks=[seen.append, print]).fit(X, SETS)
     assert seen == model.history_
     assert [report.epoch for report in seen] == [1, 2, 3]
-    assert "epoch 3 of 3, loss" in capsys.readouterr().err
+    assert "epoch 3 of 3, loss" in capsys.readouterr().out
 
 
 def interrupt_at(epoch):

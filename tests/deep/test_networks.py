@@ -162,7 +162,7 @@ def test_outputs_are_averaged_over_mirror_images(case, mirror, monkeypatch):
     ordinary = torch.stack([f.softmax(1) for f, _ in heads]).mean(0)
     complementary = torch.stack([f.sigmoid() for _, f in heads]).mean(0)
     network.train()  # it predicts in evaluation mode
-    found = networks.compute_outputs(network, rows, identity, mirror=mirror, bf16=False)
+    found = networks.compute_outputs(network, rows, identity, mirror=mirror)
     assert found[0].dtype == torch.float64
     torch.testing.assert_close(found[0].float(), ordinary)
     torch.testing.assert_close(found[1].float(), complementary)
@@ -173,7 +173,7 @@ def test_features(case, monkeypatch):
     network, rows = case
     with torch.no_grad():
         expected = network.features(rows.held)
-    found = networks.compute_features(network, rows, identity, bf16=False)
+    found = networks.compute_features(network, rows, identity)
     torch.testing.assert_close(found, expected)
 
 
@@ -188,7 +188,7 @@ def test_large_images_have_smaller_batches():
     network = add_heads(features, torch.zeros(2, 3, 4, 4), 2)
     for n, side in ((1500, 4), (20, 224), (20, 512)):
         rows = DeepRows((n, 3, side, side), torch.zeros(1, 3, 1, 1).expand(n, 3, side, side))
-        networks.compute_features(network, rows, prepare, bf16=False)
+        networks.compute_features(network, rows, prepare)
     assert sizes == [1024, 476, 20, 16, 4]
 
 
@@ -197,6 +197,6 @@ def test_an_output_that_is_not_finite_is_reported_with_its_row(case, monkeypatch
     network, rows = case
     rows.held[4] = torch.inf
     with pytest.raises(ValueError, match=r"output of the network for row 4 of X is not finite"):
-        networks.compute_outputs(network, rows, identity, mirror=False, bf16=False)
+        networks.compute_outputs(network, rows, identity, mirror=False)
     with pytest.raises(ValueError, match=r"output of the network for row 4 of X is not finite"):
-        networks.compute_features(network, rows, identity, bf16=False)
+        networks.compute_features(network, rows, identity)

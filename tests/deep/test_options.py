@@ -86,10 +86,6 @@ def test_wrong_views_are_rejected(augment):
         options.choose_views(augment, MATRIX, True)
 
 
-def test_a_cpu_computes_in_single_precision():
-    assert not options.computes_in_bf16(CPU)
-
-
 def standardized(X, normalize="auto"):
     X = np.asarray(X)
     rows = check_rows(X) if X.ndim > 2 else DeepRows(X.shape, torch.from_numpy(X))

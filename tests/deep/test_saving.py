@@ -93,7 +93,10 @@ def test_a_pickle_keeps_a_network_of_the_user():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"module": torch.nn.Linear(64, 4)}, "only if its module was 'auto'.*with safetensors"),
+        (
+            {"module": torch.nn.Linear(64, 4)},
+            "only if its module was 'auto' or a name.*with safetensors",
+        ),
         ({"augment": (None, torch.tanh)}, r"functions in augment.*set_params\(augment='auto'\)"),
         ({"callbacks": [print]}, r"functions in callbacks.*set_params\(callbacks=\(\)\)"),
     ],
@@ -108,7 +111,7 @@ def test_parameters_that_a_model_file_cannot_hold(parameters, message, path):
 def test_a_network_of_the_user_stays_one_if_the_parameter_changes(path):
     model = DeepPLCL(module=torch.nn.Linear(64, 4), epochs=1, device="cpu").fit(X, Y)
     model.set_params(module="auto")
-    with pytest.raises(TypeError, match="only if its module was 'auto' in fit"):
+    with pytest.raises(TypeError, match="only if its module was 'auto' or a name in fit"):
         save_model(model, path)
     back = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(back.predict_proba(X), model.predict_proba(X))

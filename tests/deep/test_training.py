@@ -1,7 +1,5 @@
 """The training loop, step by step."""
 
-from contextlib import suppress
-
 import numpy as np
 import pytest
 
@@ -12,10 +10,8 @@ from trainers import CPU, make_trainer  # noqa: E402
 from ambilearn.deep.augment import identity  # noqa: E402
 from ambilearn.deep.objective import PRESETS, make_targets, row_losses  # noqa: E402
 from ambilearn.deep.training import (  # noqa: E402
-    EpochReport,
     mix_settled,
     ramp_up,
-    report_printers,
     reports,
     seeded,
     trust_in_confidences,
@@ -369,34 +365,3 @@ def test_reports_count_the_epochs_that_are_left():
     ]
     assert found[-1].seconds_left == 0
     assert found[0].seconds <= found[1].seconds
-
-
-@pytest.mark.parametrize("terminal", [True, False])
-def test_reports_are_printed_to_standard_error(terminal, capsys, monkeypatch):
-    """In a terminal, what follows a training that fails or is interrupted has a line of its own."""
-    monkeypatch.setattr("sys.stderr.isatty", lambda: terminal)
-    with suppress(KeyboardInterrupt), report_printers(True) as (print_report,):
-        print_report(EpochReport(1, 3, 0.5, 0.25, 1.0, 75.0))
-        print_report(EpochReport(2, 3, 0.4, 0.5, 2.0, 0.0))
-        raise KeyboardInterrupt
-    printed = capsys.readouterr()
-    assert printed.out == ""
-    text = "epoch 1 of 3, loss 0.500, 25.0 % of the rows settled, about 1 min 15 s left"
-    assert text in printed.err
-    assert printed.err.endswith("\n")
-    assert printed.err.count("\n") == (1 if terminal else 2)
-
-
-def test_nothing_is_printed_unless_wanted(capsys, monkeypatch):
-    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    with report_printers(False) as printers:
-        assert printers == []
-    with report_printers(True):  # interrupted before the end of the first epoch
-        pass
-    assert capsys.readouterr().err == ""
-
-
-def test_a_fit_without_reports_needs_no_standard_error(monkeypatch):
-    monkeypatch.setattr("sys.stderr", None)
-    with report_printers(False) as printers:
-        assert printers == []

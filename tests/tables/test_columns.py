@@ -250,7 +250,9 @@ def test_no_feature_at_all():
     with pytest.raises(InvalidFileError, match=r"t.csv has only one row.*Add rows\."):
         find_features("t.csv", frame[:1], ["a", "b"])
     images = pd.DataFrame({"photo": [f"{i}.jpg" for i in range(30)]})
-    message = r"'photo' is text.*\. To learn from the images in 'photo', use .*--image photo"
+    message = (
+        r"'photo' is text.*\. To learn from the images in 'photo', name .*photo=M.*--image photo"
+    )
     with pytest.raises(InvalidFileError, match=message):
         find_features("t.csv", images, ["photo"])
     frame = pd.DataFrame({f"x{i}": ["", ""] for i in range(512)})

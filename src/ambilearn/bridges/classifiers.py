@@ -243,7 +243,7 @@ def candidates_from_similarity(
         raise ValueError(f"temperature must be above 0; got {temperature!r}.")
     labels = _labels_of_columns(len(names), None, classes, "label_embeddings")
     similar = _unit_rows(rows, "embeddings") @ _unit_rows(names, "label_embeddings").T
-    weights = softmax(similar / temperature, axis=1)
+    weights = np.maximum(softmax(similar / temperature, axis=1), np.finfo(float).tiny)
     order = np.argsort(-weights, axis=1, kind="stable")
     sorted_weights = np.take_along_axis(weights, order, axis=1)
     is_needed = np.cumsum(sorted_weights, axis=1) - sorted_weights < mass

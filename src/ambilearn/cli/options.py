@@ -269,8 +269,8 @@ image_folder_option = IMAGES.option(
 image_options = add_options(
     IMAGES.column(
         "--image",
-        help="Column with names of image files. deepplcl learns from the images, and from no other "
-        "column; for other methods the column is not a feature.",
+        help="Column with names of image files. It is not a feature, unless --embed names a "
+        "pretrained network for it, or the method is deepplcl, which learns from the images alone.",
     ),
     image_folder_option,
 )

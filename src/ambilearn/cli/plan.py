@@ -159,6 +159,12 @@ class Request:
         else:
             describe_table(console, table)
             hint_at_given_label(console, table)
+        image = self.table.image
+        if not (image is None or image in self.table.embed or self.learns_from_images):
+            console.say(
+                f"images: only shown. --embed {image}=MODEL makes features of {image} by a "
+                "pretrained network; --method deepplcl trains a network on the images alone"
+            )
         plan = self._plan(console, table)
         if not self._should_judge(console, table):
             return plan

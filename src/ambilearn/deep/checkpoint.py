@@ -18,20 +18,22 @@ from ambilearn._utils.warnings import warn_user
 from ambilearn.deep.options import sample_rows
 from ambilearn.deep.training import Trainer
 
+SECONDS = 60.0  # at least, between two writes
+
 
 class Checkpoint:
     """The file of a run: written after epochs and at an interrupt, read when the run starts again.
 
-    Writes are atomic. ``every`` is the minimum number of seconds between two writes,
-    and ``also`` what distinguishes the run besides rows, candidates, settings and network.
+    Writes are atomic. ``also`` is what distinguishes the run besides rows, candidates, settings and
+    network.
     """
 
-    def __init__(self, path: Any, trainer: Trainer, every: float, also: str = "") -> None:
+    def __init__(self, path: Any, trainer: Trainer, also: str) -> None:
         with requires_extra("deep", purpose="A checkpoint"):
             import safetensors.torch
 
         self._format = safetensors.torch
-        self._trainer, self._every = trainer, every
+        self._trainer = trainer
         self._path = Path(path).absolute()  # a callback may change the working directory
         if not self._path.parent.is_dir():
             raise ValueError(f"checkpoint={str(path)!r} is in a folder that does not exist.")
@@ -83,7 +85,7 @@ class Checkpoint:
 
     def end_epoch(self) -> None:
         """Write the state, unless the last write was too recent."""
-        if monotonic() - self._written >= self._every:
+        if monotonic() - self._written >= SECONDS:
             self.write()
 
     def write(self) -> bool:

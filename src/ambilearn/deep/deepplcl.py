@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import nullcontext
 from numbers import Integral, Real
-from os import PathLike
+from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -12,15 +12,24 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from ambilearn._utils.interrupts import may_end_early
 from ambilearn._utils.optional import requires_extra
+from ambilearn._utils.rounds import Round, report_round
 from ambilearn._utils.sklearn_compat import Interval, StrOptions
+from ambilearn._utils.warnings import InterruptedWarning, warn_user
 from ambilearn.backend import HOST, Backend, Support
 from ambilearn.base import WeightedRowsClassifier, unchanged_on_error
 from ambilearn.candidates import CandidateSets
 from ambilearn.rows import TrainingRows
 
 if TYPE_CHECKING:
+    import torch
+
+    from ambilearn.deep.augment import View
+    from ambilearn.deep.checkpoint import Checkpoint
+    from ambilearn.deep.options import Standardizer
     from ambilearn.deep.rows import DeepRows
+    from ambilearn.deep.training import Trainer
 
 _NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
 _POSITIVE = Interval(Real, 0, None, closed="neither")
@@ -56,12 +65,17 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
 
     Parameters
     ----------
-    module : "auto", torch.nn.Module, or callable that makes one, default="auto"
+    module : "auto", str, path, torch.nn.Module, or callable that makes one, default="auto"
         Network that maps a batch to features of shape (rows, features); the heads are added to it.
         ``"auto"`` is a multilayer perceptron for a matrix (its features are the columns and 256
         more), a ResNet-9 for images of up to 64 pixels, which is narrower on a CPU, and a ResNet-18
-        for larger ones, all untrained. An instance is copied; its
-        weights that do not require a gradient do not change.
+        for larger ones, all untrained. Any other text is the name or the folder of a pretrained
+        network for images, as in :class:`~ambilearn.features.PretrainedFeatures`; it scales the
+        images to its size. An instance is copied; its weights that do not require a gradient do not
+        change.
+    frozen : bool, default=False
+        Whether the weights of ``module`` stay as they are. Its features of the rows are then
+        computed once, and the multilayer perceptron learns from their matrix, with its views.
     loss : {"plcl", "proden", "rc", "cc", "crdpll"}, default="plcl"
         Method. It sets those of the next three parameters that are None.
     comp_weight : float, optional
@@ -94,7 +108,8 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
         normalizations do not decay.
     normalize : "auto", pair of array-likes, or None, default="auto"
         Mean and standard deviation of each feature or channel; ``"auto"`` takes those of the
-        training rows. A network that was trained before needs the values it was trained with. None
+        training rows, or of the configuration of a named network. Another network that was trained
+        before needs the values it was trained with. None
         leaves the rows as they are. Images and items of a dataset of type ``uint8`` are divided by
         255 first, so the values refer to the range from 0 to 1.
     image_size : int or pair of int, optional
@@ -103,12 +118,10 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
     device : str, default="auto"
         Device of PyTorch, such as ``"cpu"`` or ``"cuda:1"``; ``"auto"`` is a GPU if there is one.
     checkpoint : path, optional
-        File to which the state of the training is written, also after Ctrl-C. A fit with the same
-        rows and parameters continues from it, and deletes it when complete. Networks are compared
-        by their parts and frozen weights, and functions in ``augment`` by their names. Every fit
-        needs a file of its own: use None in ``cross_val_score`` and ``GridSearchCV``.
-    checkpoint_seconds : float, default=60
-        Minimum number of seconds between two writes of the checkpoint.
+        File to which the state of the training is written once a minute, also after Ctrl-C. A fit
+        with the same rows and parameters continues from it, and deletes it when complete. Networks
+        are compared by their parts and frozen weights, and functions in ``augment`` by their names.
+        Every fit needs a file of its own: use None in ``cross_val_score`` and ``GridSearchCV``.
     warm_start : bool, default=False
         Start from the weights of the previous fit, which must have the same labels and network.
         With ``normalize="auto"``, mean and standard deviation are those of the first fit. A fit
@@ -116,9 +129,7 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
     callbacks : sequence of callables, default=()
         Each is called after every epoch with a report that has ``epoch``, ``n_epochs``, ``loss``,
         ``settled`` (share of the rows with a candidate of confidence .9 or more), ``seconds`` and
-        ``seconds_left``.
-    verbose : bool, default=False
-        Print these reports to standard error.
+        ``seconds_left``. ``callbacks=[print]`` prints the reports.
     random_state : int, RandomState instance or None, default=None
         Seed of the weights, views and batches.
 
@@ -132,6 +143,9 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
         Most confident candidate of every training row.
     train_output_ : ndarray of shape (n, l)
         Probabilities of all labels for the training rows.
+    module_hash_ : str or None
+        Hash of the files of a named network. A model file has this hash, and weights only if they
+        were trained.
     module_ : torch.nn.Module
         The network with its heads; its weights are the average over the steps.
     n_epochs_ : int
@@ -192,7 +206,8 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
     """
 
     _parameter_constraints = {
-        "module": [StrOptions({"auto"}), callable],
+        "module": [str, PathLike, callable],
+        "frozen": ["boolean"],
         "loss": [StrOptions({"plcl", "proden", "rc", "cc", "crdpll"})],
         "comp_weight": [_NOT_NEGATIVE, None],
         "ramp": [_SHARE, None],
@@ -206,10 +221,8 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
         "image_size": [Interval(Integral, 1, None, closed="left"), "array-like", None],
         "device": [str],
         "checkpoint": [str, PathLike, None],
-        "checkpoint_seconds": [_NOT_NEGATIVE],
         "warm_start": ["boolean"],
         "callbacks": ["array-like"],
-        "verbose": ["verbose"],
         "random_state": ["random_state"],
     }
 
@@ -217,6 +230,7 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
         self,
         *,
         module: Any = "auto",
+        frozen: bool = False,
         loss: str = "plcl",
         comp_weight: float | None = None,
         ramp: float | None = None,
@@ -230,13 +244,12 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
         image_size: Any = None,
         device: str = "auto",
         checkpoint: Any = None,
-        checkpoint_seconds: float = 60.0,
         warm_start: bool = False,
         callbacks: Any = (),
-        verbose: bool = False,
         random_state: Any = None,
     ) -> None:
         self.module = module
+        self.frozen = frozen
         self.loss = loss
         self.comp_weight = comp_weight
         self.ramp = ramp
@@ -250,10 +263,8 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
         self.image_size = image_size
         self.device = device
         self.checkpoint = checkpoint
-        self.checkpoint_seconds = checkpoint_seconds
         self.warm_start = warm_start
         self.callbacks = callbacks
-        self.verbose = verbose
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
@@ -334,6 +345,8 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
 
         check_form(X)
         self._previous = vars(self).get("module_") if self.warm_start else None
+        if self.warm_start and self.frozen:
+            raise ValueError("warm_start and frozen cannot be combined. Set one of them to False.")
         labels: Any = vars(self).get("classes_")
         rows, sets = super()._check_fit_input(X, y, sample_weight)
         if self._previous is not None and not np.array_equal(labels, sets.classes):
@@ -351,17 +364,147 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
         return None  # rows may be anywhere
 
     def _fit(self, rows: TrainingRows, candidates: Support) -> None:
-        from ambilearn.deep.fitting import fit_network
+        from ambilearn.deep.options import choose_device
+        from ambilearn.deep.training import training_state
 
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        fit_network(self, rows.X, candidates, seed)
+        device = choose_device(self.device)
+        with training_state(seed, device):
+            self._fit_network(rows.X, candidates, device)
         del self._previous  # frees the memory of the previous network
 
-    def _scores(self, X: "DeepRows") -> NDArray[np.float64]:
-        from ambilearn.deep.fitting import predict_probabilities
+    def _fit_network(self, X: "DeepRows", candidates: Support, device: "torch.device") -> None:
+        import torch
 
+        from ambilearn.deep.augment import CropFlip, identity
+        from ambilearn.deep.checkpoint import Checkpoint
+        from ambilearn.deep.networks import MLP, Frozen, add_heads
+        from ambilearn.deep.objective import choose_objective
+        from ambilearn.deep.options import choose_settings
+        from ambilearn.deep.training import Labels, Trainer
+
+        self._never_candidate = ~candidates.sets.to_mask().any(axis=0)
+        features = self._make_features(X, device)
+        held = self._standardizer.apply(X).to(device)
+        prepare = self._standardizer.prepare(held, device)
+        two = torch.arange(2)
+        network = add_heads(features, prepare(held.batch(two, device)), candidates.n_labels)
+        base = None
+        if self.frozen:
+            base, held = Frozen.of(network, held, prepare)
+            held, prepare = held.to(device), identity
+            mlp = MLP(held.shape[1]).to(device)
+            network = add_heads(mlp, held.batch(two, device), candidates.n_labels)
+        if self._previous is not None:
+            _copy_weights(self._previous, network)
+        objective = choose_objective(
+            self.loss, comp_weight=self.comp_weight, ramp=self.ramp, mixup=self.mixup
+        )
+        settings = choose_settings(self, objective, held, device)
+        self._mirror = isinstance(settings.weak, CropFlip) and settings.weak.flip
+        trainer = Trainer(network, held, prepare, Labels.of(candidates, device), settings)
+        saved = None
+        if self.checkpoint is not None:
+            saved = Checkpoint(self.checkpoint, trainer, self._describe_run())
+            saved.resume()
+        try:
+            self.history_ = self._run_epochs(trainer, saved)
+            self.n_epochs_, self._ended_early = trainer.epoch, trainer.epoch < settings.epochs
+            outputs = self._outputs(trainer.average, held, prepare)
+        except KeyboardInterrupt:
+            if saved is not None:
+                saved.write()
+            raise
+        self.train_output_ = outputs[0]
+        confidences = candidates.gather(trainer.final_confidences(*outputs))
+        self.label_distributions_ = candidates.as_output(confidences)
+        self.module_ = trainer.average if base is None else base.put_below(trainer.average)
+        if saved is not None and not self._ended_early:
+            saved.remove()
+
+    def _make_features(self, X: "DeepRows", device: "torch.device") -> Any:
+        """The network of features for the rows; also sets how they are standardized."""
+        from ambilearn.deep.networks import Pretrained, choose_features, choose_width
+        from ambilearn.deep.options import Standardizer
+
+        if self.frozen and (isinstance(self.module, str) and self.module == "auto"):
+            raise ValueError("frozen=True needs a pretrained network: set module, or frozen=False.")
+        form = X.shape[1:], X.are_bytes
+        width = choose_width(X.shape[1:], device) if X.are_images else 0
+        features = choose_features(self.module, X.shape[1:], width).to(device)
+        continues = self._previous is not None and form == (self._row_shape, self._learned_bytes)
+        given = not isinstance(self.normalize, str)
+        if isinstance(features, Pretrained) and not given:
+            self._standardizer = Standardizer.for_pretrained(X, features.mean, features.scale)
+        elif given or not continues:  # weights need inputs of their scale
+            self._standardizer = Standardizer.of(X, self.normalize)
+        self._row_shape, self._learned_bytes = form
+        is_named = isinstance(self.module, (str, PathLike))
+        self._fitted_module = fspath(self.module) if is_named else None
+        self.module_hash_ = features.content if isinstance(features, Pretrained) else None
+        return features
+
+    def _describe_run(self) -> str:
+        """What distinguishes the run, besides rows, candidates, settings and network."""
+        seed, scaling = self.random_state, self._standardizer
+        described = int(seed) if isinstance(seed, Integral) else None if seed is None else "random"
+        return str([scaling.mean.tolist(), scaling.scale.tolist(), described])
+
+    def _run_epochs(self, trainer: "Trainer", saved: "Checkpoint | None") -> list[Any]:
+        """Run the epochs that are left, and return their reports."""
+        from ambilearn.deep.held_out import HeldOut
+        from ambilearn.deep.training import reports
+
+        if not all(map(callable, self.callbacks)):
+            raise ValueError(
+                f"callbacks must be functions of one argument; got {self.callbacks!r}."
+            )
+        history, n_epochs = [], trainer.settings.epochs
+        held_out = HeldOut(trainer)
+        try:
+            for report in reports(trainer.run_epoch, trainer.epoch, n_epochs):
+                history.append(report)
+                held_out.check()
+                name = type(self).__name__
+                report_round(Round(name, report.epoch, n_epochs, report.loss, 0.0, str(report)))
+                if saved is not None and report.epoch < n_epochs:
+                    saved.end_epoch()
+                for callback in self.callbacks:
+                    callback(report)
+        except KeyboardInterrupt:
+            if trainer.epoch == 0 or not may_end_early():
+                raise
+            continued = trainer.epoch < n_epochs and saved is not None and saved.write()
+            later = f", and another fit continues from {self.checkpoint}" if continued else ""
+            warn_user(
+                f"The training was interrupted after epoch {trainer.epoch} of {n_epochs}. The "
+                f"model can be used{later}.",
+                InterruptedWarning,
+            )
+        return history
+
+    def _outputs(
+        self, network: Any, rows: "DeepRows", prepare: "View"
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Outputs f and f̂ of the two heads for standardized rows, each of shape (n, l)."""
+        from ambilearn.deep.networks import compute_outputs
+
+        outputs = compute_outputs(network, rows, prepare, mirror=self._mirror)
+        ordinary, complementary = (output.numpy() for output in outputs)
+        ordinary = np.where(self._never_candidate, 0.0, np.maximum(ordinary, 1e-300))
+        return ordinary / ordinary.sum(axis=1, keepdims=True), complementary
+
+    def _new_rows(self, X: "DeepRows") -> tuple[Any, "DeepRows", "View"]:
+        """The network on its device, and standardized rows with their preparation."""
+        from ambilearn.deep.options import choose_device
+
+        device = choose_device(self.device)
+        rows = self._standardizer.apply(X)
+        return self.module_.to(device), rows, self._standardizer.prepare(rows, device)
+
+    def _scores(self, X: "DeepRows") -> NDArray[np.float64]:
         with np.errstate(divide="ignore"):
-            scores: NDArray[np.float64] = np.log(predict_probabilities(self, X)[0])
+            scores: NDArray[np.float64] = np.log(self._outputs(*self._new_rows(X))[0])
         return np.maximum(scores, -1e3)
 
     def _confidence_blocks(
@@ -387,33 +530,37 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
         features : ndarray of shape (n, n_features)
         """
         check_is_fitted(self)
-        from ambilearn.deep.fitting import extract_features
+        from ambilearn.deep.networks import compute_features
 
-        return extract_features(self, self._validate_rows(X, reset=False))
+        rows = self._validate_rows(X, reset=False)
+        features: NDArray[np.float32] = compute_features(*self._new_rows(rows)).cpu().numpy()
+        return features
 
     @property
     def _n_features_out(self) -> int:
         return int(self.module_.ordinary.in_features)
 
     _learns_from_images = True
+    _row_shape: tuple[int, ...]
+    _standardizer: "Standardizer"
     _learned_bytes: bool | None = None  # unknown in a model file of version 0.1
     _never_candidate: Any = False  # not known in a model file of version 0.2
-    _built_module = True  # whether module was "auto" in the last fit
+    _fitted_module: str | None = "auto"  # text of module in the last fit
+    module_hash_: str | None = None
 
     @property
     def _input_shape(self) -> tuple[int, ...]:
-        shape: tuple[int, ...] = self._row_shape
-        return shape
+        return self._row_shape
 
     @property
     def _input_type(self) -> type[np.generic]:
         return np.uint8 if self._learned_bytes else np.float64
 
     def _check_savable(self) -> None:
-        if not (self._built_module and isinstance(self.module, str)):
+        if self._fitted_module is None or not isinstance(self.module, (str, PathLike)):
             raise TypeError(
-                "A model file can store a DeepPLCL only if its module was 'auto' in fit: loading "
-                "another network would execute its code. Save the weights, "
+                "A model file can store a DeepPLCL only if its module was 'auto' or a name in fit: "
+                "loading another network would execute its code. Save the weights, "
                 "model.module_.state_dict(), with safetensors instead."
             )
         for name, plain in (("augment", "auto"), ("callbacks", ())):
@@ -447,3 +594,13 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
         tags.input_tags.sparse = False
         tags.transformer_tags.preserves_dtype = []  # features are float32
         return tags
+
+
+def _copy_weights(previous: Any, network: Any) -> None:
+    try:
+        network.load_state_dict(previous.state_dict())
+    except RuntimeError as error:
+        raise ValueError(
+            "warm_start=True needs the network of the previous fit, but the form of the rows "
+            "or module has changed."
+        ) from error

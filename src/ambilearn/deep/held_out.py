@@ -73,8 +73,6 @@ def _inputs(trainer: Trainer, index: NDArray[np.int64]) -> NDArray[np.float32]:
 def _labels(trainer: Trainer, index: NDArray[np.int64]) -> NDArray[np.int64]:
     """Most probable label of some rows, by the average of the weights."""
     rows = trainer.rows.take(torch.from_numpy(index))
-    outputs = compute_outputs(
-        trainer.average, rows, trainer.prepare, mirror=False, bf16=trainer.settings.bf16
-    )
+    outputs = compute_outputs(trainer.average, rows, trainer.prepare, mirror=False)
     found: NDArray[np.int64] = outputs[0].argmax(1).numpy()
     return found

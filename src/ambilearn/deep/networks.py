@@ -1,14 +1,25 @@
 """Networks that map rows to features, and the two heads on top, and their outputs for many rows."""
 
 import copy
+import os
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from math import prod
+from os import PathLike
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import interpolate
 
+from ambilearn.deep.augment import View
 from ambilearn.deep.rows import DeepRows
+from ambilearn.features.models import (
+    PretrainedModelError,
+    find_model,
+    hash_model,
+    load_network,
+)
 
 BATCH = 1024
 _VALUES = 2**22  # of a batch: larger images have smaller batches, which need less memory
@@ -151,6 +162,66 @@ class ResNet18(nn.Sequential):
         super().__init__(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten())
 
 
+class Pretrained(nn.Module):
+    """A network for images that is named, or in a folder; its features are those of its pooling.
+
+    Images are scaled to the size for which the network was made. ``mean`` and ``scale`` of the
+    channels are those that it needs, in the range from 0 to 1, and ``content`` is the hash of its
+    files.
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        folder = find_model(name)
+        self.content = hash_model(folder)
+        self.network = load_network(folder, "cpu").float()
+        processor = getattr(self.network, "processor", None) or self.network[0].processor
+        processor = getattr(processor, "image_processor", processor)
+        if getattr(processor, "image_mean", None) is None:
+            raise PretrainedModelError(f"The model {name!r} is not a network for images.")
+        self.mean, self.scale = processor.image_mean, processor.image_std
+        crops = getattr(processor, "do_center_crop", False)
+        size = dict(processor.crop_size if crops else processor.size)
+        side = size.get("shortest_edge")
+        self.size = size.get("height") or side, size.get("width") or side
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Features of shape (b, d)."""
+        if x.shape[2:] != self.size:
+            x = interpolate(x, self.size, mode="bicubic", antialias=True)
+        features: Tensor = self.network({"pixel_values": x, "modality": "image"})[
+            "sentence_embedding"
+        ]
+        return features
+
+
+class Frozen(nn.Sequential):
+    """A network that is not trained, and the standardization of its features."""
+
+    channels_last = False
+
+    def __init__(self, network: nn.Module, n_features: int) -> None:
+        super().__init__(network, nn.BatchNorm1d(n_features, eps=0.0, affine=False))
+        self.requires_grad_(False).eval()
+
+    @classmethod
+    def of(cls, network: TwoHeads, rows: DeepRows, prepare: View) -> "tuple[Frozen, DeepRows]":
+        """The network below the heads, and its standardized features of some rows."""
+        found = compute_features(network, rows, prepare)
+        base = cls(network.features, found.shape[1])
+        base.channels_last = network.channels_last
+        norm, variance = base[1], found.var(0, correction=0)
+        norm.running_mean = found.mean(0)
+        norm.running_var = torch.where(variance > 1e-12, variance, 1.0)
+        return base, DeepRows(tuple(found.shape), norm(found))
+
+    def put_below(self, network: TwoHeads) -> TwoHeads:
+        """Let a network that was trained on the standardized features take the rows."""
+        network.features = nn.Sequential(self, network.features)
+        network.channels_last = self.channels_last
+        return network.eval()
+
+
 def choose_width(shape: tuple[int, ...], device: torch.device) -> int:
     """Width of a ResNet-9: 16 on a CPU, otherwise up to 64, twice the larger side."""
     return 16 if device.type == "cpu" else max(16, min(64, 2 * max(shape[1:])))
@@ -159,18 +230,25 @@ def choose_width(shape: tuple[int, ...], device: torch.device) -> int:
 def choose_features(module: Any, shape: tuple[int, ...], width: int = 64) -> nn.Module:
     """The network of features for rows of a shape, (d,) or (c, h, w), new or copied.
 
-    ``module`` is the parameter of the estimator: ``"auto"``, a module, or a callable that returns
-    one. ``width`` is that of a ResNet-9.
+    ``module`` is the parameter of the estimator: ``"auto"``, the name or folder of a pretrained
+    network, a module, or a callable that returns one. ``width`` is that of a ResNet-9.
     """
     if isinstance(module, nn.Module):
         return copy.deepcopy(module)
-    if isinstance(module, str):  # "auto", as the constraint of the parameter says
-        if len(shape) == 1:
-            return MLP(shape[0])
-        if max(shape[1:]) > LARGEST_SMALL_SIDE:
-            return ResNet18(shape[0])
-        return ResNet9(shape[0], width)
-    return _make_features(module)
+    if not isinstance(module, (str, PathLike)):
+        return _make_features(module)
+    if module != "auto":
+        if len(shape) != 3 or shape[0] not in (1, 3):
+            raise ValueError(
+                f"module={os.fspath(module)!r} is a network for images, but X has rows of shape "
+                f"{shape}. Pass gray or color images, or PretrainedFeatures in a pipeline."
+            )
+        return Pretrained(os.fspath(module))
+    if len(shape) == 1:
+        return MLP(shape[0])
+    if max(shape[1:]) > LARGEST_SMALL_SIDE:
+        return ResNet18(shape[0])
+    return ResNet9(shape[0], width)
 
 
 def _make_features(module: Callable[[], Any]) -> nn.Module:
@@ -249,23 +327,23 @@ def _convert_to_channels_last(features: nn.Module, images: Tensor) -> bool:
     return True
 
 
+def computes_in_bf16(device: torch.device) -> bool:
+    """Whether networks compute in bfloat16: on a GPU that has it."""
+    return device.type == "cuda" and bool(torch.cuda.is_bf16_supported())
+
+
 def compute_outputs(
-    network: TwoHeads,
-    rows: DeepRows,
-    prepare: Callable[[Tensor], Tensor],
-    *,
-    mirror: bool,
-    bf16: bool,
+    network: TwoHeads, rows: DeepRows, prepare: View, *, mirror: bool
 ) -> tuple[Tensor, Tensor]:
     """Probabilities f and f̂ in host memory, averaged over an image and its mirror image.
 
-    It computes on the device of the network. ``prepare`` makes a batch of stored rows standardized
-    floats.
+    It computes on the device of the network. ``prepare`` converts a batch of stored rows
+    to standardized floats.
     """
     parts: list[tuple[Tensor, Tensor]] = []
-    for start, batch, device in _batches(network, rows, prepare):
+    for start, batch in _batches(network, rows, prepare):
         views = [batch, batch.flip(3)] if mirror else [batch]
-        with torch.no_grad(), torch.autocast(device.type, torch.bfloat16, enabled=bf16):
+        with _no_training(batch.device):
             heads = [network(view) for view in views]
         ordinary = sum(f.float().cpu().double().softmax(1) for f, _ in heads) / len(heads)
         absent = sum(f.float().cpu().double().sigmoid() for _, f in heads) / len(heads)
@@ -274,17 +352,22 @@ def compute_outputs(
     return torch.cat([part for part, _ in parts]), torch.cat([part for _, part in parts])
 
 
-def compute_features(
-    network: TwoHeads, rows: DeepRows, prepare: Callable[[Tensor], Tensor], *, bf16: bool
-) -> Tensor:
+def compute_features(network: TwoHeads, rows: DeepRows, prepare: View) -> Tensor:
     """Features of the rows, float32 of shape (n, d), in host memory."""
     parts: list[Tensor] = []
-    for start, batch, device in _batches(network, rows, prepare):
-        with torch.no_grad(), torch.autocast(device.type, torch.bfloat16, enabled=bf16):
+    for start, batch in _batches(network, rows, prepare):
+        with _no_training(batch.device):
             features = network.features(batch).float().cpu()
         _check_finite(features, start)
         parts.append(features)
     return torch.cat(parts)
+
+
+@contextmanager
+def _no_training(device: torch.device) -> Iterator[None]:
+    bf16 = computes_in_bf16(device)
+    with torch.no_grad(), torch.autocast(device.type, torch.bfloat16, enabled=bf16):
+        yield
 
 
 def _check_finite(output: Tensor, start: int) -> None:
@@ -298,14 +381,12 @@ def _check_finite(output: Tensor, start: int) -> None:
         )
 
 
-def _batches(
-    network: TwoHeads, rows: DeepRows, prepare: Callable[[Tensor], Tensor]
-) -> Iterator[tuple[int, Tensor, torch.device]]:
-    """The first row, the standardized rows and the device of every batch."""
+def _batches(network: TwoHeads, rows: DeepRows, prepare: View) -> Iterator[tuple[int, Tensor]]:
+    """The first row and the standardized rows of every batch."""
     network.eval()
     device = next(network.ordinary.parameters()).device
     size = min(BATCH, max(16, _VALUES // prod(rows.shape[1:])))
     for start in range(0, len(rows), size):
         index = torch.arange(start, min(start + size, len(rows)))
         batch = prepare(rows.batch(index, device))
-        yield start, network.arrange(batch), device
+        yield start, network.arrange(batch)

@@ -11,7 +11,10 @@ from torch import Tensor
 
 from ambilearn._utils.warnings import warn_user
 from ambilearn.deep.augment import CropFlip, Noise, StrongImageView, SwapFeatures, View, identity
+from ambilearn.deep.networks import computes_in_bf16
+from ambilearn.deep.objective import Objective
 from ambilearn.deep.rows import DeepRows
+from ambilearn.deep.training import Settings
 
 _SAMPLE = 4096  # images from which mean and scale are computed
 _SAMPLE_VALUES = 2**25  # of these images: fewer of large ones, which need less memory
@@ -99,9 +102,18 @@ def _choose_pair(augment: Any, rows: DeepRows) -> tuple[View | None, View | None
     return augment[0], augment[1]
 
 
-def computes_in_bf16(device: torch.device) -> bool:
-    """Whether the network computes in bfloat16: on a GPU that has it."""
-    return device.type == "cuda" and bool(torch.cuda.is_bf16_supported())
+def choose_settings(
+    model: Any, objective: Objective, rows: DeepRows, device: torch.device
+) -> Settings:
+    """Settings of the training of an estimator."""
+    batch_size = choose_batch_size(model.batch_size, rows.shape)
+    weak, strong = choose_views(model.augment, rows, objective.strong_view)
+    epochs = choose_epochs(model.epochs, rows, batch_size, device)
+    decay = model.weight_decay
+    if decay is None:
+        decay = 0.005 if rows.are_images else 0.01
+    bf16 = computes_in_bf16(device)
+    return Settings(objective, weak, strong, epochs, batch_size, model.lr, decay, bf16)
 
 
 @dataclass(frozen=True)
@@ -129,6 +141,18 @@ class Standardizer:
         # The computed scale of a constant is not always zero.
         rounding = 10 * np.finfo(float).eps * np.abs(values).max(axis=axes)
         return cls(values.mean(axis=axes), np.where(scale > rounding, scale, 1.0))
+
+    @classmethod
+    def for_pretrained(cls, rows: DeepRows, mean: Any, scale: Any) -> "Standardizer":
+        """From the three channels of a pretrained network; gray images get three channels."""
+        if rows.unit != 255:
+            values = sample_rows(rows)
+            if values.min() < 0 or values.max() > 1:
+                raise ValueError(
+                    "A pretrained network needs images of type uint8, or with values from 0 to 1; "
+                    f"X has values from {float(values.min()):g} to {float(values.max()):g}."
+                )
+        return cls(rows.unit * np.array(mean, float), rows.unit * np.array(scale, float))
 
     def apply(self, rows: DeepRows) -> DeepRows:
         """The rows of a matrix standardized in full precision; other rows as they are."""

@@ -1,6 +1,5 @@
 """The training loop: every loss of :mod:`ambilearn.deep.objective` runs in it."""
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -8,12 +7,15 @@ from math import isfinite
 from time import perf_counter
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.optim.lr_scheduler import OneCycleLR
 from torch.optim.swa_utils import AveragedModel
 
 from ambilearn._utils.text import format_duration
+from ambilearn.backend import Support
 from ambilearn.deep.augment import View
 from ambilearn.deep.networks import TwoHeads
 from ambilearn.deep.objective import Objective, fit_power, make_targets, row_losses
@@ -71,6 +73,22 @@ class Labels:
     row_weights: Tensor
     log_shares: Tensor | None = None
 
+    @classmethod
+    def of(cls, candidates: Support, device: torch.device) -> "Labels":
+        """The candidates of a fit."""
+        shares, mask = candidates.scatter(candidates.prior()), candidates.sets.to_mask()
+        weights = np.ones(len(mask)) if candidates.row_weights is None else candidates.row_weights
+        log_shares = None
+        if candidates.sets.weights is not None:  # in float64, where small shares are not zero
+            positive = np.maximum(shares, np.finfo(float).tiny)
+            log_shares = torch.from_numpy(np.where(mask, np.log(positive), 0.0)).float().to(device)
+        return cls(
+            torch.from_numpy(mask).to(device),
+            torch.from_numpy(shares).float().to(device),
+            torch.from_numpy(weights).float().to(device),
+            log_shares,
+        )
+
 
 class Trainer:
     """A training run, epoch by epoch.
@@ -82,7 +100,7 @@ class Trainer:
     rows : DeepRows
         Training rows.
     prepare : callable
-        Makes a batch of stored rows standardized floats.
+        Converts a batch of stored rows to standardized floats.
     labels : Labels
         Their candidates.
     settings : Settings
@@ -242,6 +260,20 @@ class Trainer:
         shares = self.labels.log_shares
         return None if shares is None else self.power * shares[index]
 
+    def final_confidences(
+        self, ordinary: NDArray[np.float64], complementary: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """P of all rows, from the outputs f and f̂ of the final network."""
+        prior = self.prior()
+        found: NDArray[np.float64] = make_targets(
+            self.settings.objective,
+            [torch.from_numpy(ordinary).clamp(min=1e-300).log()],
+            torch.from_numpy(complementary).logit(1e-12),
+            self.labels.mask.cpu(),
+            None if prior is None else prior.cpu().double(),
+        ).numpy()
+        return found
+
 
 def mix_settled(x: Tensor, confidences: Tensor, uniform: Tensor) -> tuple[Tensor, Tensor]:
     """Each row of a view mixed with the previous one, if both are settled.
@@ -283,6 +315,24 @@ def _describe(view: Any) -> str:
     if isinstance(view, Tensor):
         return f"{view.dtype} of shape {tuple(view.shape)}"
     return f"a {type(view).__name__}"
+
+
+@contextmanager
+def training_state(seed: int, device: torch.device) -> Iterator[None]:
+    """Global settings of PyTorch for a training; those of the caller are restored afterwards.
+
+    Gradients are computed, random numbers come from a seed, and the network has single precision.
+    cuDNN benchmarks its algorithms unless deterministic ones are enabled.
+    """
+    dtype, benchmark = torch.get_default_dtype(), torch.backends.cudnn.benchmark
+    torch.set_default_dtype(torch.float32)
+    torch.backends.cudnn.benchmark = not torch.are_deterministic_algorithms_enabled()
+    try:
+        with torch.inference_mode(False), torch.enable_grad(), seeded(seed, device):
+            yield
+    finally:
+        torch.set_default_dtype(dtype)
+        torch.backends.cudnn.benchmark = benchmark
 
 
 @contextmanager
@@ -355,24 +405,6 @@ class EpochReport:
             f"{100 * self.settled:.1f} % of the rows settled, "
             f"about {format_duration(self.seconds_left)} left"
         )
-
-
-@contextmanager
-def report_printers(verbose: bool) -> Iterator[list[Callable[[EpochReport], None]]]:
-    """Functions that print reports, if ``verbose``. In a terminal, all are in one line."""
-    overwrite, printed = verbose and sys.stderr.isatty(), False
-
-    def print_report(report: EpochReport) -> None:
-        nonlocal printed
-        printed = True
-        start, end = ("\r\x1b[K", "") if overwrite else ("", "\n")
-        print(f"{start}{report}", end=end, file=sys.stderr, flush=True)
-
-    try:
-        yield [print_report] if verbose else []
-    finally:
-        if printed and overwrite:
-            print(file=sys.stderr)
 
 
 def reports(

@@ -23,6 +23,10 @@ _PURPOSE = "A pretrained network"
 Encode = Callable[..., Any]  # from a list of texts or pictures to an array
 
 
+class PretrainedModelError(ValueError):
+    """A pretrained network is not there, cannot be loaded, or is not the expected one."""
+
+
 def find_model(name: str | os.PathLike[str]) -> Path:
     """Folder of a model: the one that is named, or the one with this name at Hugging Face.
 
@@ -34,7 +38,7 @@ def find_model(name: str | os.PathLike[str]) -> Path:
     if name and folder.is_dir():
         return folder.resolve()
     if folder.is_absolute() or name.startswith((".", "~")) or name.count("/") > 1 or not name:
-        raise ValueError(f"There is no folder {name!r} with a model.")
+        raise PretrainedModelError(f"There is no folder {name!r} with a model.")
     name = name if "/" in name else f"sentence-transformers/{name}"
     with requires_extra("embed", purpose=_PURPOSE):
         from huggingface_hub import snapshot_download
@@ -44,7 +48,7 @@ def find_model(name: str | os.PathLike[str]) -> Path:
         check_model(stored)  # a download may have been interrupted
     except (OSError, ValueError) as error:
         if _is_offline():
-            raise ValueError(
+            raise PretrainedModelError(
                 f"The model {name!r} is not on this machine, and nothing is downloaded offline "
                 "(HF_HUB_OFFLINE). Pass the folder of the model instead of its name."
             ) from error
@@ -53,7 +57,7 @@ def find_model(name: str | os.PathLike[str]) -> Path:
     try:
         return Path(snapshot_download(name, allow_patterns=list(_PARTS)))
     except Exception as error:  # the network, the server, or a name that does not exist
-        raise ValueError(
+        raise PretrainedModelError(
             f"The model {name!r} cannot be downloaded: {_first_line(error)}. Check the name, or "
             "pass a folder with the model."
         ) from error
@@ -66,20 +70,20 @@ def _is_offline() -> bool:
 def check_model(folder: Path) -> None:
     """Raise an error if the folder has no model, or weights only as pickle files."""
     if not any((folder / name).is_file() for name in ("modules.json", "config.json")):
-        raise ValueError(
+        raise PretrainedModelError(
             f"The folder {folder} has no model: neither modules.json nor config.json is there."
         )
     files = [path for path in _files(folder) if path.suffix in {".safetensors", *_PICKLED}]
     safe = {path.parent for path in files if path.suffix == ".safetensors"}
     pickled = [path for path in files if path.parent not in safe]
     if pickled:
-        raise ValueError(
+        raise PretrainedModelError(
             f"The weights in {pickled[0]} are pickled, and a pickle file can run any code. Use a "
             "model with safetensors; if you trust the file, load the model in Python and pass its "
             "encode method as model."
         )
     if not safe:
-        raise ValueError(f"The folder {folder} has no weights (*.safetensors).")
+        raise PretrainedModelError(f"The folder {folder} has no weights (*.safetensors).")
 
 
 def _files(folder: Path) -> list[Path]:
@@ -126,6 +130,12 @@ def load_model(folder: Path, content: str, device: str | None) -> Encode:
     The last model is kept. ``content`` is its :func:`hash_model`: if a file changes, the model is
     loaded again.
     """
+    encode: Encode = load_network(folder, device).eval().encode
+    return encode
+
+
+def load_network(folder: Path, device: str | None) -> Any:
+    """The model of a folder, a module of PyTorch."""
     with requires_extra("embed", purpose=_PURPOSE):
         from sentence_transformers import SentenceTransformer
         from transformers.utils import logging
@@ -133,7 +143,7 @@ def load_model(folder: Path, content: str, device: str | None) -> Encode:
     shows_bars = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()
     try:
-        model = SentenceTransformer(
+        return SentenceTransformer(
             str(folder),
             device=device,
             local_files_only=True,
@@ -143,12 +153,12 @@ def load_model(folder: Path, content: str, device: str | None) -> Encode:
     except MemoryError:
         raise
     except Exception as error:  # damaged files raise errors of many types
-        raise ValueError(f"The model in {folder} cannot be loaded: {_first_line(error)}") from error
+        raise PretrainedModelError(
+            f"The model in {folder} cannot be loaded: {_first_line(error)}"
+        ) from error
     finally:
         if shows_bars:
             logging.enable_progress_bar()
-    encode: Encode = model.eval().encode
-    return encode
 
 
 def _first_line(error: Exception) -> str:

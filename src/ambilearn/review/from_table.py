@@ -247,8 +247,8 @@ def drop_feature(table: CandidateTable, column: str | None) -> CandidateTable:
     if not kept:
         raise InvalidFileError(
             f"{table.name}: no column is left as a feature, because {column!r} holds images. Add "
-            "columns that describe the rows, or learn from the images: --image COLUMN --method "
-            "deepplcl."
+            "columns that describe the rows, or learn from the images: --embed COLUMN=MODEL, or "
+            "--image COLUMN --method deepplcl."
         )
     return replace(table, features=table.features._replace(columns=kept))
 

@@ -210,8 +210,8 @@ def _describe_no_features(name: str, frame: "pd.DataFrame", left_out: dict[str, 
     image = find_image_column({c: [str(cell) for cell in frame[c].to_list()] for c in left_out})
     if image is not None:
         message += (
-            f" To learn from the images in {image!r}, use image={image!r} (--image {image}) and "
-            "the method deepplcl."
+            f" To learn from the images in {image!r}, name a pretrained network (--embed "
+            f"{image}=MODEL), or use image={image!r} (--image {image}) and the method deepplcl."
         )
     return message
 

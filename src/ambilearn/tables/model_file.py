@@ -28,6 +28,7 @@ from ambilearn._utils.plain_content import check_content
 from ambilearn._utils.warnings import warn_user
 from ambilearn.base import PartialLabelClassifier
 from ambilearn.confidence.calibration import Calibration
+from ambilearn.features.models import PretrainedModelError
 from ambilearn.features.pretrained import PretrainedFeatures
 from ambilearn.registry import REMOVED
 from ambilearn.tables.columns import EMBEDDED, LISTS, Column
@@ -85,8 +86,9 @@ def save_model(model: Any, target: str | os.PathLike[str]) -> None:
 
     The file has everything that the method needs to predict. For kernel and neighbor methods that
     includes the features of the training rows; consider this before you share it. A
-    :class:`~ambilearn.DeepPLCL` is saved as arrays, if its network is that of ``module="auto"`` and
-    no other parameter is a function; the network is built again when the file is loaded.
+    :class:`~ambilearn.DeepPLCL` is saved as arrays, if its network is that of ``module="auto"`` or
+    a named one, and no other parameter is a function; the network is built again, or loaded from
+    its own files, when the file is loaded.
 
     Parameters
     ----------
@@ -192,7 +194,7 @@ def load_model(source: str | os.PathLike[str], *, max_bytes: int | None = None) 
                 _try_out(model, max_bytes)
         except InvalidModelError as error:
             raise InvalidModelError(f"{name}: {error}") from error
-        except (MemoryError, ImportError):  # not caused by the file
+        except (MemoryError, ImportError, PretrainedModelError):  # not caused by the file
             raise
         except Exception as error:  # a damaged file may raise any error
             raise InvalidModelError(
