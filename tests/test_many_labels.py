@@ -134,4 +134,4 @@ def test_doubt_needs_no_dense_matrix_of_rows_and_labels(model):
     peak = peak_memory(lambda: found.append(find_doubtful(X, mask, estimator=model)))
     assert peak < 2 * N * N_LABELS  # two bytes for each entry, not eight
     assert found[0].score.shape == (N,)
-    assert not mask[np.arange(N), found[0].suggestion].any()
+    assert not mask[np.arange(N), found[0].other.astype(int)].any()

@@ -127,7 +127,7 @@ def test_blocks_of_rows_and_labels_give_the_same():
 def test_many_rows_are_judged_by_parameters_of_a_part(monkeypatch):
     outputs, mask, absent = planted(n=3000)
     expected = judge(outputs, mask).missing
-    monkeypatch.setattr("ambilearn.confidence.missing_truth._MAX_ENTRIES", 6000)
+    monkeypatch.setattr("ambilearn.confidence.missing_truth._ENTRIES", 6000)
     found = judge(outputs, mask).missing
     assert 0 < np.abs(found - expected).max() < 0.3
     assert absent[found > 0.5].mean() > 0.6

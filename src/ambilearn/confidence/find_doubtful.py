@@ -206,18 +206,17 @@ def doubt_of_method(
     """
     regressor = ridge_regressor(estimator, X, candidates, n_folds, rows)
     if regressor is None:
-        found = outputs_by_fits(
+        outputs = outputs_by_fits(
             estimator, X, candidates, n_folds, random_state, progress, rows, fitted
         )
-        blocks = list(found)
         if has_ordinary_labels(candidates.sets):
-            return judge_labels(join_blocks(blocks, candidates.sets.shape), candidates.sets)
+            return judge_labels(join_blocks(outputs(), candidates.sets.shape), candidates.sets)
         own = n_folds is None and has_held_out_outputs(estimator)
-        return _doubt_of_sets(lambda: blocks, candidates, own, random_state)
+        return _doubt_of_sets(outputs, candidates, own, random_state)
     progress(STAGE)
     if has_ordinary_labels(candidates.sets):
-        outputs = join_blocks(regressor.held_out(candidates.prior()), candidates.sets.shape)
-        return judge_labels(outputs, candidates.sets)
+        found = regressor.held_out(candidates.prior())
+        return judge_labels(join_blocks(found, candidates.sets.shape), candidates.sets)
     own = not getattr(estimator, "_is_ensemble", False)
     return _doubt_of_sets(leave_one_out(regressor, candidates), candidates, own, random_state)
 

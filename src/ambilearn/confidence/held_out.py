@@ -1,6 +1,7 @@
 """Held-out outputs of a method: in closed form, by votes of other rows, or by folds."""
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from ambilearn.backend.arrays import to_numpy
 from ambilearn.base import PartialLabelClassifier
 from ambilearn.confidence.missing_truth import gather_inside
 from ambilearn.kernel.leave_one_out import OutputBlock
-from ambilearn.learners import HELD_OUT_ROUNDS, find_ridge_method, fit_folds
+from ambilearn.learners import HELD_OUT_ROUNDS, Fold, find_ridge_method, fit_folds
 from ambilearn.rows import TrainingRows
 
 STAGE = "looking for rows without their true label"  # status message
@@ -63,8 +64,11 @@ def outputs_by_fits(
     progress: Callable[[str], None],
     rows: TrainingRows | None = None,
     fitted: bool = False,
-) -> Iterator[OutputBlock]:
-    """Held-out outputs of an estimator without a closed form.
+) -> Callable[[], Iterable[OutputBlock]]:
+    """Function that returns held-out outputs of an estimator without a closed form.
+
+    All fits are done here; the function predicts in blocks, so that no matrix of all rows and
+    labels is needed.
 
     The estimator is a method, a pipeline that ends in one, or a search over one. If ``n_folds`` is
     None, they are those of the fit itself if these are held out already (the votes of PL-KNN), and
@@ -74,14 +78,17 @@ def outputs_by_fits(
     """
     if has_held_out_outputs(estimator) and n_folds is None:
         progress(STAGE)
-        if fitted:
-            yield from _training_outputs(estimator)
-            return
-        rows = estimator._training_rows(X) if rows is None else rows
-        yield from _training_outputs(clone(estimator)._fit_rows(rows, candidates.sets))
-    else:
-        n_folds = _HALVES if n_folds is None else n_folds
-        yield from _outputs_by_folds(estimator, X, candidates, n_folds, random_state, progress)
+        if not fitted:
+            rows = estimator._training_rows(X) if rows is None else rows
+            estimator = clone(estimator)._fit_rows(rows, candidates.sets)
+        return partial(_training_outputs, estimator)
+    if candidates.n_rows < 3:
+        raise ValueError(
+            f"X has {candidates.n_rows} rows, but doubt by folds needs at least three."
+        )
+    n_folds = _HALVES if n_folds is None else n_folds
+    folds = fit_folds(estimator, X, candidates.sets, n_folds, random_state, progress, stage=STAGE)
+    return partial(_outputs_of_folds, list(folds), np.arange(candidates.n_labels))
 
 
 def _training_outputs(model: PartialLabelClassifier) -> Iterator[OutputBlock]:
@@ -93,22 +100,9 @@ def _training_outputs(model: PartialLabelClassifier) -> Iterator[OutputBlock]:
         yield OutputBlock(np.arange(rows.start, rows.stop), labels, block)
 
 
-def _outputs_by_folds(
-    estimator: Any,
-    X: Any,
-    candidates: HostSupport,
-    n_folds: int,
-    random_state: int | None,
-    progress: Callable[[str], None],
-) -> Iterator[OutputBlock]:
-    """Outputs of estimators that are fitted without a fold of the rows."""
-    n = candidates.n_rows
-    if n < 3:
-        raise ValueError(f"X has {n} rows, but doubt by folds needs at least three.")
-    labels = np.arange(candidates.n_labels)
-    for fold in fit_folds(
-        estimator, X, candidates.sets, n_folds, random_state, progress, stage=STAGE
-    ):
+def _outputs_of_folds(folds: list[Fold], labels: NDArray[np.intp]) -> Iterator[OutputBlock]:
+    """Outputs of estimators that were fitted without a fold of the rows."""
+    for fold in folds:
         for part in row_blocks(len(fold.rows), 4 * len(labels)):
             block = index_rows(fold.X, np.arange(part.start, part.stop))
             yield OutputBlock(fold.rows[part], labels, _outputs(fold.model, block))

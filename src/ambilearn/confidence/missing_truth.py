@@ -42,7 +42,8 @@ _LABEL_PRECISION = 2.0  # of the prior of c
 _SHARE_PRIOR = (1.0, 19.0)  # rows without and with their true label
 _FIRST_SHARE, _FIRST_FACTOR = 0.05, 5.0
 _FACTORS = (0.01, 300.0)  # of outputs whose mean range in a row is one
-_MAX_ENTRIES, _MIN_ROWS = 200_000, 500  # of the outputs that the parameters are fitted to
+# Of the outputs that the parameters are fitted to: at least 500 rows, unless they need much memory.
+_ENTRIES, _MIN_ROWS, _MAX_ENTRIES = 200_000, 500, 1_000_000
 
 
 class MissingTruth(NamedTuple):
@@ -184,7 +185,7 @@ def judge_sets(
     many.
     """
     n, l = candidates.n_rows, candidates.n_labels
-    n_used = max(_MIN_ROWS, _MAX_ENTRIES // l)
+    n_used = max(min(_MIN_ROWS, _MAX_ENTRIES // l), _ENTRIES // l, 1)
     rows = np.arange(n)
     if n > n_used:
         rows = np.sort(np.random.default_rng(random_state).permutation(n)[:n_used])
