@@ -87,10 +87,6 @@ def _on_small_disk(path, mode):
     return io.BufferedWriter(_SmallDiskFile(path, mode.replace("b", "")))
 
 
-def _on_read_only_disk(path, mode):
-    raise OSError(errno.EROFS, os.strerror(errno.EROFS), path)
-
-
 @pytest.fixture
 def disk(monkeypatch):
     """Function that simulates a bad disk for files that are opened for writing in a folder.
@@ -118,9 +114,3 @@ def full_folder(tmp_path, disk):
     """Folder on a disk with room for a single page."""
     (tmp_path / "full").mkdir()
     return disk(tmp_path / "full", _on_small_disk)
-
-
-@pytest.fixture
-def read_only(disk):
-    """Function that makes a folder read-only, even for root."""
-    return lambda folder: disk(folder, _on_read_only_disk)

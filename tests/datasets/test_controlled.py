@@ -47,21 +47,6 @@ def test_the_number_of_partial_rows_is_rounded_half_up(n, p, expected):
 
 
 @pytest.mark.parametrize("n_labels", LABELS)
-def test_which_rows_are_partial_and_which_labels_false_is_uniform(n_labels):
-    y = labels(400, n_labels)
-    chosen, drawn, runs = np.zeros(400), np.zeros(n_labels), 60
-    for seed in range(runs):
-        sets, _ = make_candidates(y, p=0.25, r=1, classes=range(n_labels), random_state=seed)
-        chosen += sets.sizes == 2
-        drawn += np.bincount(sets.labels, minlength=n_labels)
-    drawn -= runs * np.bincount(y, minlength=n_labels)
-    for count in chosen:
-        assert_binomial(count, runs, 0.25)
-    for j, count in enumerate(drawn):  # label j is false for the rows of the other classes
-        assert_binomial(count, runs * 400, 0.25 * (y != j).mean() / (n_labels - 1))
-
-
-@pytest.mark.parametrize("n_labels", LABELS)
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.4, 0.7, 1.0])
 def test_the_coupled_label_comes_with_probability_epsilon(n_labels, epsilon):
     y = labels(500, n_labels)
@@ -96,15 +81,6 @@ def test_other_labels_share_the_rest_equally():
             assert_binomial(mask[rows, false].sum(), rows.sum(), probability)
 
 
-def test_the_coupling_is_fixed_within_a_run_and_differs_between_runs():
-    y = labels(1000, 10)
-    one, again, other = (
-        make_candidates(y, epsilon=1.0, random_state=seed)[1].coupled_labels for seed in (0, 0, 1)
-    )
-    np.testing.assert_array_equal(one, again)
-    assert (one != other).any()
-
-
 @pytest.mark.parametrize("n_labels", LABELS)
 @pytest.mark.parametrize("q", [0.0, 0.02, 0.3, 1.0])
 def test_flips_are_independent_with_probability_q(n_labels, q):
@@ -130,13 +106,6 @@ def test_flips_are_independent_with_probability_q(n_labels, q):
     assert_binomial(pair_count, 10 * n, q * q)
 
 
-def test_flips_in_a_share_of_the_rows():
-    y = labels(1000, 5)
-    _, statistics = make_candidates(y, kind="flip", q=1.0, p=0.3, random_state=0)
-    assert statistics.n_partial == 300
-    assert statistics.max_size == 5
-
-
 def test_instance_dependent_flips_follow_the_given_probabilities():
     n, q = 40_000, 0.8
     y = np.zeros(n, dtype=int)
@@ -158,17 +127,6 @@ def test_with_q_one_the_most_probable_false_label_is_a_candidate():
     assert sets.covers(proba.argmax(axis=1)).all()
     assert sets.covers(y).all()
     assert statistics.share_partial == 1.0
-
-
-def test_a_plain_classifier_confuses_neighboring_classes():
-    """Classes on a line: the next one is a likelier false label than one farther away."""
-    rng = np.random.default_rng(0)
-    y = np.repeat(np.arange(4), 200)
-    X = y[:, None] + rng.normal(scale=0.6, size=(800, 1))
-    sets, _ = make_candidates(y, kind="instance", X=X, q=0.7, random_state=0)
-    mask = sets.to_mask()
-    assert mask[y == 0, 1].mean() > 3 * mask[y == 0, 3].mean()
-    assert mask[y == 3, 2].mean() > 3 * mask[y == 3, 0].mean()
 
 
 @pytest.mark.filterwarnings("error")
@@ -277,16 +235,6 @@ def test_drop_removes_only_labels_of_partial_rows(options):
         assert sizes[2] == statistics.n_without_truth
 
 
-def test_without_noise_the_sets_do_not_change():
-    y = labels(200, 5)
-    for noise in ("swap", "drop"):
-        clean, noisy = (
-            make_candidates(y, r=2, random_state=0, **options)[0].to_mask()
-            for options in ({}, {"noise": noise, "eta": 0.0})
-        )
-        np.testing.assert_array_equal(noisy, clean)
-
-
 def test_a_row_without_possible_false_labels_keeps_its_label():
     proba = np.array([[1.0, 0, 0], [0, 0, 1.0]])  # the first row's only label is the true one
     sets, statistics = make_candidates(
@@ -302,14 +250,6 @@ def test_labels_of_any_type_and_missing_classes():
     assert sets.to_sets() == [set("abcd")] * 3
     assert sets.classes.tolist() == ["a", "b", "c", "d"]
     assert make_candidates(y, random_state=0)[0].to_sets() == [{"a", "b"}] * 3
-
-
-def test_two_labels():
-    sets, statistics = make_candidates([0, 1, 0], epsilon=1.0, random_state=0)
-    assert (sets.sizes == 2).all()
-    assert statistics.coupled_share == 1.0
-    with pytest.raises(ValueError, match="epsilon must be 1"):
-        make_candidates([0, 1, 0], epsilon=0.5)
 
 
 @pytest.mark.parametrize("options", [{}, {"epsilon": 0.5}])
@@ -332,17 +272,6 @@ def test_ambiguity_degree_of_a_small_example():
     )
     assert statistics.ambiguity_degree == pytest.approx(2 / 3)
     assert make_candidates([0, 1], p=0.0)[1].ambiguity_degree == 0.0
-
-
-def test_more_rows_than_fit_into_a_block(monkeypatch):
-    monkeypatch.setattr("ambilearn._utils.limits.LIMIT", 200 * 100)
-    n = 2 * 100 + 17
-    y = labels(n, 200)
-    sets, statistics = make_candidates(y, p=0.6, r=3, random_state=0)
-    assert statistics.n_partial == np.floor(0.6 * n + 0.5)
-    assert set(sets.sizes) == {1, 4}
-    assert len(sets) == n
-    assert sets.covers(y).all()
 
 
 @pytest.mark.parametrize(
@@ -397,9 +326,3 @@ def test_wrong_parameters(options, message):
 def test_wrong_labels(y, message):
     with pytest.raises(ValueError, match=message):
         make_candidates(y)
-
-
-def test_labels_that_differ_by_a_trailing_nul_are_distinct():
-    sets, _ = make_candidates(["a", "a\0", "a"], p=1.0, random_state=0)
-    assert sets.classes.tolist() == ["a", "a\0"]
-    assert sets.covers(np.array(["a", "a\0", "a"], dtype=object)).all()

@@ -123,13 +123,6 @@ def column_set(tmp_path, text, **changes):
     return load(DatasetInfo(**entry), data_home=tmp_path)
 
 
-def test_columns_with_a_class_number(tmp_path):
-    data = column_set(tmp_path, "1 2 7\n3 4 9\n5 6 7\n")
-    np.testing.assert_array_equal(data.X, [[1, 2], [3, 4], [5, 6]])
-    np.testing.assert_array_equal(data.y, [7, 9, 7])
-    np.testing.assert_array_equal(data.classes, [7, 9])
-
-
 def test_columns_with_ids_and_class_names(tmp_path):
     text = "10,1,2,1\n11,3,4,2\n12,5,6,1\n"
     names = ("zebra", "ant")
@@ -164,9 +157,3 @@ def test_list_has_all_data_sets_and_their_location(shop, tmp_path, monkeypatch):
     (tmp_path / "lost.mat").write_text("not even the right file")
     entry = next(e for e in list_datasets(data_home=tmp_path) if e.name == "lost")
     assert entry.where == str(tmp_path / "lost.mat")
-
-
-def test_list_entries_print_on_one_line():
-    lines = [str(entry) for entry in list_datasets()]
-    assert all("\n" not in line and len(line) <= 80 for line in lines)
-    assert "not here" in lines[0]

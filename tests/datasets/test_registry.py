@@ -43,16 +43,6 @@ def test_sources_are_pinned_and_checksummed(name):
     assert info.reference
 
 
-def test_only_files_whose_bytes_are_unknown_have_a_git_id():
-    by_id = {n for n, info in registry().items() if info.checksum.startswith("gitblob")}
-    assert by_id == {"mirflickr", "soccer-player", "yahoo-news"}
-    assert all(registry()[name].size is None for name in by_id)
-
-
-def test_spaces_in_file_names_are_quoted():
-    assert registry()["yahoo-news"].source.endswith("/Yahoo%21%20News.mat")
-
-
 def test_a_mirror_does_not_change_the_recorded_source(monkeypatch):
     info = registry()["soccer-player"]
     monkeypatch.setenv("AMBILEARN_MIRROR", "https://mirror.example/pll/")
@@ -70,12 +60,6 @@ def test_an_unknown_name_gets_a_suggestion_and_the_list():
         find_dataset("lots")
     assert issubclass(UnknownDatasetError, DatasetError)
     assert issubclass(UnknownDatasetError, ValueError)
-
-
-@pytest.mark.parametrize("name", ["", "xyzzy", 7])
-def test_names_without_a_suggestion(name):
-    with pytest.raises(UnknownDatasetError, match="The data sets are"):
-        find_dataset(name)
 
 
 def test_column_layout_agrees_with_the_sizes():

@@ -1,12 +1,10 @@
-from io import BytesIO
-
 import numpy as np
 import pandas as pd
 import pytest
 from annotators import item_names, make_crowd
 
 from ambilearn.datasets import InvalidFileError
-from ambilearn.tables import clean_table, fit_table, read_candidate_table
+from ambilearn.tables import fit_table, read_candidate_table
 
 
 @pytest.fixture
@@ -31,14 +29,6 @@ def test_the_rows_are_those_of_the_features(files):
     assert table.truth == pd.read_csv(items)["truth"].to_list()
 
 
-def test_what_was_said_stands_beside(files):
-    answers, items = files
-    table = read_candidate_table(answers, features_from=items, exclude=["truth"], sep=";")
-    said = pd.read_csv(answers).query("item == 'i003'")["label"].value_counts()
-    assert table.frame["answers"][3].split(";")[0] == said.index[0]
-    assert table.texts == table.frame["answers"].to_list()
-
-
 def test_it_is_the_same_as_the_wide_form(files):
     answers, items = files
     long = read_candidate_table(answers, features_from=items, exclude=["truth"])
@@ -53,46 +43,12 @@ def test_it_is_the_same_as_the_wide_form(files):
     np.testing.assert_array_equal(one.scores, other.scores)
 
 
-def test_codes_for_no_answer(files):
-    answers, items = files
-    frame = pd.read_csv(answers, dtype=str)
-    coded = pd.concat([frame, frame.head(5).assign(annotator="eve", label="?!")])
-    expected = read_candidate_table(frame, features_from=items, exclude=["truth"])
-    table = read_candidate_table(coded, features_from=items, exclude=["truth"], no_answer=["?!"])
-    assert table.votes.n_answers == expected.votes.n_answers
-    assert "eve" not in table.votes.annotators
-
-
-def test_numbers_may_be_codes_too():
-    frame = pd.DataFrame({"x": [1.0, 2.0, 4.0], "A": [1.0, 2.0, -1.0], "B": [1.0, -1.0, 2.0]})
-    table = read_candidate_table(frame, candidates=["A", "B"], no_answer=[-1])
-    assert table.candidates.to_sets() == [{1.0}, {2.0}, {2.0}]
-
-
-def test_items_without_answers_may_be_anything(files):
-    answers, items = files
-    frame = pd.read_csv(answers, dtype=str)
-    fewer = frame[frame["item"] >= "i002"]
-    with pytest.warns(UserWarning, match=r"2 items without answers \(i000, i001\): every label"):
-        table = read_candidate_table(fewer, features_from=items, exclude=["truth"])
-    assert table.candidates[:2].sizes.tolist() == [3, 3]
-    assert table.texts[:2] == ["", ""]
-    assert clean_table(table, "plknn").frame["label"].notna().all()
-
-
 def test_answers_without_features_are_left_out_with_a_warning(files):
     answers, items = files
     frame = pd.read_csv(items, dtype=str).iloc[1:]
     with pytest.warns(UserWarning, match="to 1 item without features left out: 'i000'"):
         table = read_candidate_table(answers, features_from=frame, exclude=["truth"])
     assert len(table.frame) == 89
-
-
-def test_answers_from_a_stream(files):
-    answers, items = files
-    stream = BytesIO(answers.read_bytes())
-    table = read_candidate_table(stream, features_from=items, exclude=["truth"], format="csv")
-    assert len(table.votes) == 90
 
 
 def test_corrections(files, tmp_path):
@@ -166,39 +122,6 @@ def test_words_for_missing_are_no_answer_as_in_the_wide_form(word):
     assert table.votes.n_answers == 5
     kept = small(labels, na_is_label=True)
     assert set(kept.votes.classes.tolist()) == {"cat", "dog", word.strip()}
-
-
-def test_empty_answers_are_none_in_silence(recwarn):
-    assert small(["cat", "dog", "cat", "", " ", None]).votes.n_answers == 3
-    assert not recwarn
-
-
-def test_labels_that_look_like_no_answer_are_named_as_in_the_wide_form(recwarn):
-    with pytest.warns(UserWarning, match=r"candidates in 'answers': '-1' is counted .*--no-answer"):
-        small(["1", "2", "1", "-1", "2", "2"])
-    recwarn.clear()
-    small(["1", "2", "1", "-1", "2", "2"], no_answer=["-1"])
-    assert not recwarn
-
-
-def test_labels_that_contain_the_separator_are_named(recwarn):
-    labels = ["gâteau|crème", "tarte", "tarte", "tarte", "tarte", "tarte"]
-    with pytest.warns(UserWarning, match=r"'gâteau\|crème' contains '\|'.*--sep"):
-        small(labels)
-    recwarn.clear()
-    assert small(labels, sep=";").texts[0] == "gâteau|crème;tarte"
-    assert not recwarn
-
-
-def test_misspelled_answers_are_named_by_the_file_of_the_items(tmp_path):
-    answers, items = tmp_path / "answers.csv", tmp_path / "items.csv"
-    rows = [f"p{i},{who},{'robert' if i else 'robrt'}" for i in range(12) for who in ("A", "B")]
-    answers.write_text("\n".join(["item,annotator,label", *rows]))
-    items.write_text("\n".join(["item,x", *(f"p{i},{i / 7}" for i in range(12))]))
-    message = r"items.csv, candidates in 'answers': .*'robrt' for 'robert' \(row 0\)"
-    with pytest.warns(UserWarning, match=message) as caught:
-        read_candidate_table(answers, features_from=items)
-    assert len(caught) == 1
 
 
 def test_items_without_answers():

@@ -1,6 +1,5 @@
 import io
 import json
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -69,19 +68,10 @@ def test_a_separator_is_taken_literally():
         csv("x,c\n1,a\n", sep="")
 
 
-def test_labels_of_a_csv_file_are_text():
-    assert csv("x,c\n1,1|2\n2,02\n").sets.classes.tolist() == ["02", "1", "2"]
-
-
 def test_numbers_in_lists_stay_numbers():
     sets, texts, _, _ = column([3, 1], [2], 2)
     assert sets.classes.tolist() == [1, 2, 3]
     assert texts == ["3|1", "2", "2"]
-
-
-def test_texts_of_all_kinds_of_cells():
-    cells = ["a | b", ["a", "b"], np.array(["a", "z"]), ("x",), {"y"}]
-    assert column(*cells).texts == ["a | b", "a|b", "a|z", "x", "y"]
 
 
 @pytest.mark.parametrize("missing", [None, np.nan, pd.NA, "", []])
@@ -90,11 +80,6 @@ def test_missing_votes_are_not_in_the_text(missing):
     sets, texts, _, _ = parse_candidates("t", frame, ["a", "b"])
     assert texts == ["5", "7|6"]
     assert sets.to_sets() == [{5}, {6, 7}]
-
-
-def test_labels_that_look_missing():
-    sets, *_ = csv("x,c\n1,NA|None\n2,null\n", na_is_label=True)
-    assert sets.classes.tolist() == ["NA", "None", "null"]
 
 
 @pytest.mark.parametrize("word", ["NA", "N/A", "NaN", "nan", "null", "None", "<NA>", " NA "])
@@ -164,14 +149,6 @@ def test_min_votes_on_one_column_is_rejected_not_ignored(fallback):
         csv("x,c\n1,cat|dog\n2,dog\n", min_votes=2, fallback=fallback)
 
 
-def test_a_warning_where_another_sign_separates_labels():
-    with pytest.warns(UserWarning, match=r"'a;b' \(row 0\) is taken as one label.* \(--sep ';'\)"):
-        csv("x,c\n1,a;b\n2,b\n3,a\n")
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        csv("x,c\n1,a;b\n2,b\n3,a\n", sep=";")
-
-
 @pytest.mark.parametrize(
     ("cell", "message"),
     [
@@ -190,19 +167,6 @@ def test_cells_that_are_no_candidates_are_rejected(cell, message):
         column(["a"], cell)
 
 
-def test_categories_of_parquet_are_text(tmp_path):
-    path = tmp_path / "t.parquet"
-    pd.DataFrame({"c": pd.Categorical(["a|b", "b", "a"])}).to_parquet(path)
-    sets, *_ = parse_candidates("t", read_frame(path), ["c"])
-    assert sets.to_sets() == [{"a", "b"}, {"b"}, {"a"}]
-
-
-def test_messages_show_the_beginning_of_a_long_cell_only():
-    with pytest.raises(InvalidFileError, match=r"Row 1 has \{'vector': \[0, 1, 2.*…") as caught:
-        column(["a"], [{"vector": list(range(512))}])
-    assert len(str(caught.value)) < 250
-
-
 def test_whole_numbers_that_pandas_wrote_with_a_point_are_the_same_labels():
     file = io.StringIO("x,A,B,truth\n1,1,1.0,1.0\n2,2,,2.0\n3,3,2.0|3.0,\n4,1,NA,1.0\n")
     with pytest.warns(UserWarning, match="'NA' is read as missing"):
@@ -219,16 +183,6 @@ def test_numbers_with_other_labels_stay_text(other):
     assert csv(f"A,B\n1,1.0\n2,{other}\n", "A B").sets.to_sets() == [{"1", "1.0"}, {"2", other}]
 
 
-def test_numbers_in_one_column_of_candidates_stay_text():
-    assert csv("c\n1|1.0\n2\n").sets.to_sets() == [{"1", "1.0"}, {"2"}]
-
-
-@pytest.mark.parametrize("code", ["-1", -1, "-1.0", -1.0])
-def test_a_code_for_no_answer_may_be_written_with_a_point(code):
-    sets = csv("A,B\n1,-1.0\n2,3.0\n", "A B", no_answer=[code]).sets
-    assert sets.to_sets() == [{"1"}, {"2", "3"}]
-
-
 def test_a_code_for_no_answer_is_no_label_in_a_joined_cell_either():
     sets, texts, _, _ = csv("c\ncat|-1|owl\nowl\n-1|cat\n", no_answer=["-1"])
     assert sets.to_sets() == [{"cat", "owl"}, {"owl"}, {"cat"}]
@@ -238,10 +192,6 @@ def test_a_code_for_no_answer_is_no_label_in_a_joined_cell_either():
         {"1"},
     ]
     assert column(["cat", -1], ["owl"], no_answer=["-1"]).sets.to_sets() == [{"cat"}, {"owl"}]
-
-
-def test_one_code_need_not_be_in_a_list():
-    assert csv("c\na|-1\n1\n", no_answer="-1").sets.to_sets() == [{"a"}, {"1"}]
 
 
 @pytest.mark.parametrize("empty", ["-1,-1", ",-1", ",", "-1|-1,"])
@@ -260,16 +210,6 @@ def test_a_row_without_answers_may_have_any_label(empty):
 def test_no_answer_at_all():
     with pytest.raises(InvalidFileError, match="'A', 'B': No row has a label"):
         csv("A,B\n-1,-1\n,-1\n", "A B", no_answer=["-1"])
-
-
-def test_all_rows_of_one_column_with_nothing_but_codes_are_named():
-    with pytest.raises(InvalidFileError) as caught:
-        csv("x,c\n1,a\n2,-1\n3,\n4,-1|-1\n5,NA\n", no_answer=["-1"])
-    assert "'c': Rows 1, 2, 3, 4 have no candidate label at all. Fill in the 4 rows" in str(
-        caught.value
-    )
-    with pytest.raises(InvalidFileError, match="Rows 1, 2, 3 have no candidate label at all"):
-        column(["a"], None, [], np.nan)
 
 
 FRAME = pd.DataFrame([["1", "a", "b", "a"]] * 3, columns=["x", "A1", "A2", "B*"])
@@ -293,15 +233,6 @@ def test_patterns(names, expected):
 def test_a_pattern_that_nothing_matches():
     with pytest.raises(InvalidFileError, match=r"t.csv: no column matches 'C\*'. .* has x, A1"):
         expand_patterns("t.csv", FRAME, ["C*"])
-
-
-def test_a_table_by_pattern():
-    votes = {"A1": list("aab"), "A2": list("abb"), "A3": list("aba")}
-    frame = pd.DataFrame({"x": ["1", "2", "4"], **votes})
-    table = read_candidate_table(frame, candidates="A*")
-    assert table.candidate_columns == ("A1", "A2", "A3")
-    assert list(table.candidates) == [{"a": 3}, {"a": 1, "b": 2}, {"a": 1, "b": 2}]
-    assert [column.name for column in table.features.columns] == ["x"]
 
 
 def test_labels_that_contain_the_separator_give_a_warning():

@@ -30,7 +30,7 @@ def values_of(kind, *cells):
         ([Decimal("1.5"), Decimal("2")], "number"),
         (["True", "false", ""], "truth value"),
         ([True, False, None], "truth value"),
-        (["2020-01-01", "", "2021-05-03"], "date"),
+        (["2020-01-01", "", "NA", "2021-05-03"], "date"),
         (["2020-01-01T10:30", "2020-01-01 10:30:01.5+02:00"], "date"),
         ([datetime.date(2020, 1, 1), datetime.datetime(2020, 1, 2), pd.NaT], "date"),
         (["red", "blue"], "category"),
@@ -225,10 +225,6 @@ def test_what_may_help_stays():
     )
 
 
-def test_small_tables_keep_what_large_ones_leave_out():
-    assert not left_out(20, path=[f"img/{i}.png" for i in range(20)], row=list(range(20)))
-
-
 def test_columns_that_the_user_names_stay():
     frame = pd.DataFrame({"path": [f"{i}.png" for i in range(60)], "row": list(range(60))})
     assert find_features("t", frame, ["path", "row"], keep_all=True).left_out == {}
@@ -271,6 +267,7 @@ def test_nested_values_are_no_features(cell):
     [
         ("number", "tall"),
         ("number", True),
+        ("number", "1_000"),
         ("truth value", "perhaps"),
         ("truth value", "2"),
         ("date", "1.2.2020"),
@@ -293,11 +290,6 @@ def test_infinity_is_rejected(cell):
 def test_a_number_whose_square_overflows_is_rejected(cell):
     with pytest.raises(InvalidFileError, match=r"t.csv, column 'x', row 1: .* is too large.*unit"):
         values_of("number", "1", cell, "2")
-
-
-def test_other_large_and_small_numbers_stay():
-    assert values_of("number", "1e74", "-1e74", "1e-300", "")[:3] == [1e74, -1e74, 1e-300]
-    assert values_of("category", "1e200") == ["1e200"]
 
 
 @pytest.mark.parametrize(
@@ -365,27 +357,6 @@ def test_a_number_with_a_comma_for_a_model_of_numbers():
         values_of("number", "1", "1,5")
 
 
-def test_codes_with_commas_are_no_numbers():
-    frame = pd.DataFrame({"x": ["1,5", "2,5"]})
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        find_features("t.csv", frame, ["x"], categorical=["x"])
-
-
-def test_a_missing_column_is_named_with_a_similar_one():
-    frame = pd.DataFrame({"heigth": [1]})
-    with pytest.raises(InvalidFileError, match=r"no column 'height'\. Did you mean 'heigth'\?"):
-        parse_features("new.csv", frame, [Column("height", "number")])
-
-
-def test_hostile_names_are_names():
-    names = ["", " ", "a b", "__class__", "{x}", "täg", "a,b", "[0]", "x" * 300, "label%s"]
-    frame = pd.DataFrame({name: ["1", "2"] for name in names})
-    columns = find_features("t", frame, names).columns
-    assert [column.name for column in columns] == names
-    assert list(parse_features("t", frame, columns)) == names
-
-
 @pytest.mark.parametrize(
     "cells",
     [
@@ -412,12 +383,6 @@ def _float(cell):
         return 0.0
 
 
-@pytest.mark.parametrize("odd", ["1_000", True, "red", "1,5", [1]])
-def test_one_odd_cell_among_numbers(odd):
-    with pytest.raises(InvalidFileError, match=r"row 2: .* is not a number"):
-        values_of("number", "1", "2", odd, "4")
-
-
 @pytest.mark.parametrize("sign", [1, -1])
 def test_whole_numbers_of_hundreds_of_digits_are_too_large_as_they_are_in_text(sign):
     """JSON has them as numbers, CSV as text."""
@@ -431,10 +396,6 @@ def test_whole_numbers_of_hundreds_of_digits_are_too_large_as_they_are_in_text(s
     frame = pd.DataFrame({"x": pd.Series([large, large + 1] * 5, dtype=object)})
     found = find_features("t", frame, ["x"], categorical=["x"])
     assert found.columns == (Column("x", "category"),)
-
-
-def test_missing_words_in_a_column_of_dates():
-    assert kind_or_reason(["2021-01-01", "NA", "2021-01-03", ""]) == "date"
 
 
 @pytest.mark.parametrize("as_text", [True, False])

@@ -28,11 +28,6 @@ def test_labels_by_row():
     assert found.new_labels == ["z"]
 
 
-def test_more_columns_and_another_order_do_no_harm():
-    found = read("label,note,candidates,row\nbob,sure,bob,1\n")
-    assert found.labels == {1: "bob"}
-
-
 def test_candidates_in_another_order_are_the_same_candidates():
     assert read("row,candidates,label\n2,anna|cleo,cleo\n0,bob | anna,bob\n").labels == {
         2: "cleo",
@@ -50,15 +45,6 @@ def test_a_corrected_row_leaves_the_weights_of_the_others():
     sets = as_candidates([{"anna": 3, "bob": 1}, {"bob": 2, "cleo": 1}])
     corrected = apply_corrections(sets, Corrections({1: "cleo"}))
     assert list(corrected) == [{"anna": 3.0, "bob": 1.0}, {"cleo": 1.0}]
-
-
-def test_no_correction_at_all():
-    assert read("row,candidates,label\n") == Corrections({}, [])
-
-
-def test_a_new_label_is_new_once():
-    found = read("row,candidates,label\n0,anna|bob,zoë\n1,bob,zoë\n")
-    assert found.new_labels == ["zoë"]
 
 
 def test_labels_that_are_numbers():
@@ -122,12 +108,6 @@ def test_a_row_however_large_is_no_row_of_the_table(row):
     file = io.StringIO(f"row,candidates,label\n{row},a|b,a\n")
     with pytest.raises(InvalidFileError, match=f"there is no row {row[:20]}, the table has"):
         read_corrections(file, ["a|b"] * 3, np.array(["a", "b"]))
-
-
-def test_zeros_before_a_number_do_no_harm():
-    file = io.StringIO(f"row,candidates,label\n{'0' * 5000}2,a|b,a\n")
-    found = read_corrections(file, ["a|b"] * 3, np.array(["a", "b"]))
-    assert found.labels == {2: "a"}
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ from sklearn.preprocessing import StandardScaler
 from ambilearn import SURE, find_doubtful
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.tables import correct_table, fit_table, read_candidate_table
-from ambilearn.tables.ranking import review_order
 
 NAMES = np.array(["ant", "bee", "cat"])
 
@@ -60,14 +59,6 @@ def test_the_columns_are_those_of_find_doubtful_on_the_encoded_features(frame, c
     assert (result["suggestion"][shown] == found.other[shown]).all()
     kept = ~found.change
     np.testing.assert_allclose((result["doubt"] + result["confidence"])[kept], 1, atol=2e-6)
-
-
-def test_the_order_of_review(corrected):
-    order = review_order(corrected.choices, corrected.doubt)
-    assert corrected.order.tolist() == order.tolist()
-    ranks = corrected.frame["review_rank"].to_numpy()
-    assert ranks[order].tolist() == list(range(1, len(order) + 1))
-    assert (np.diff(corrected.doubt.confidence[order]) >= 0).all()  # what is probably wrong first
 
 
 def test_a_model_is_fitted_to_the_corrected_labels(frame, corrected):
@@ -154,12 +145,6 @@ def test_tables_that_cannot_be_corrected_are_rejected(text, message):
     table = read_candidate_table(StringIO(text), given_label="name", format="csv")
     with pytest.raises(InvalidFileError, match=message):
         correct_table(table)
-
-
-def test_an_empty_cell_is_rejected():
-    file = StringIO("x,name\n1,a\n2,\n3,b\n")
-    with pytest.raises(InvalidFileError, match="Row 1 has no candidate label"):
-        read_candidate_table(file, given_label="name", format="csv")
 
 
 def test_without_useful_features_the_table_keeps_its_labels():

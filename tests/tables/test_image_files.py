@@ -10,7 +10,6 @@ from ambilearn.tables.image_files import (
     ImageColumn,
     find_image_column,
     find_image_files,
-    looks_like_image,
 )
 from ambilearn.tables.methods import choose_default
 
@@ -99,33 +98,6 @@ def test_a_method_that_cannot_learn_from_images_is_rejected(table):
     read = read_candidate_table(table, candidates="names", image="photo")
     with pytest.raises(ValueError, match="PLCL cannot learn from the images in column 'photo'"):
         fit_table(read, "plcl")
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "a.jpg",
-        "A.JPEG",
-        " b/c.png ",
-        "C:\\pics\\d.webp",
-        "https://example.org/e.gif",
-        "HTTP://example.org/f.svg?size=2#top",
-        "data:image/png;base64,AAAA",
-        "/g.avif",
-        "file:///h.bmp",
-    ],
-)
-def test_what_looks_like_an_image(text):
-    assert looks_like_image(text)
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["", " ", "a.txt", "png", ".png", "https://example.org/a", "https://example.org/?f=a.png",
-     "3.5", "data:text/html,<b>", "javascript:alert(1)", "http://[broken"],
-)  # fmt: skip
-def test_what_does_not(text):
-    assert not looks_like_image(text)
 
 
 def test_image_column_is_the_first_with_mostly_images():

@@ -104,27 +104,12 @@ def test_one_parameter_is_chosen_by_the_answers(crowd, method, name):
     assert told[0].startswith("judging 7 annotators by ")
 
 
-def test_nothing_left_to_choose(crowd):
-    with pytest.raises(ValueError, match="nothing left to choose"):
-        judge_table(_read(crowd), "plknn", {"n_neighbors": 3}, tune=True)
-
-
 def test_without_votes_there_is_nothing_to_judge():
     frame = pd.DataFrame({"x": ["1", "2", "4"], "names": ["a|b", "a", "b"]})
     table = read_candidate_table(frame, candidates="names")
     assert table.votes is None
     with pytest.raises(ValueError, match="table has no votes to judge"):
         judge_table(table)
-
-
-def test_rounds_are_reported():
-    rows = [f"{i % 2 * 5 + i / 20},{'ab'[i % 2]},{'ab'[i % 3 == 0]}" for i in range(20)]
-    text = "\n".join(["x,A,B", *rows])
-    table = read_candidate_table(io.StringIO(text), candidates=["A", "B"], format="csv")
-    said = []
-    judge_table(table, "plknn", {"n_neighbors": 3}, progress=said.append)
-    assert said[0] == "judging 2 annotators by 40 answers and 1 feature"
-    assert said[1].startswith(f"{said[0]}: round 2 of at most 20")
 
 
 def test_annotators_are_judged_by_corrected_rows():

@@ -5,10 +5,8 @@ import io
 import pandas as pd
 import pytest
 
-from ambilearn import votes_to_candidates
-from ambilearn.crowd import Votes
 from ambilearn.datasets import InvalidFileError
-from ambilearn.tables import clean_table, read_candidate_table
+from ambilearn.tables import read_candidate_table
 
 ZOE = "Zo\u00eb"
 FORMS = ["Zoe\u0308", "Zo\u200b\u00eb", "\u2060Zo\u00eb", "Zo\u00eb\ufeff", "Zo\u00eb\u00a0"]
@@ -65,26 +63,6 @@ def test_corrections(form):
     table = read(f"x,names\n1,{ZOE}|bob\n2,bob\n3,bob\n", checked=corrections)
     assert table.corrections.labels == {0: ZOE, 1: ZOE}
     assert table.corrections.new_labels == []
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_chosen_labels_and_predictions(form):
-    table = read(f"x,names\n1,{form}\n2,{form}|bob\n8,bob\n9,bob\n")
-    cleaned = clean_table(table, "plknn", {"n_neighbors": 1}, fast=True)
-    assert cleaned.frame["label"].to_list() == [ZOE, ZOE, "bob", "bob"]
-    assert cleaned.model.predict(table.frame[["x"]])["label"].to_list()[0] == ZOE
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_votes_in_python(form):
-    votes = [[form, ZOE, "bob"], ["bob", form, None]]
-    assert list(votes_to_candidates(votes)) == [
-        {ZOE: 2.0, "bob": 1.0},
-        {ZOE: 1.0, "bob": 1.0},
-    ]
-    sets = votes_to_candidates(votes, classes=["bob", form])
-    assert sets.classes.tolist() == ["bob", ZOE]
-    assert Votes.from_wide(votes, no_answer=form).classes.tolist() == ["bob"]
 
 
 def test_an_earlier_column_of_candidates_is_no_feature():

@@ -4,12 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from markdown_pages import ROOT
-from sentences import make_sentences
 
 from ambilearn import as_candidates
 from ambilearn.kernel.landmarks import MAX_DENSE_LABELS
 from ambilearn.registry import METHODS, installed_methods
-from ambilearn.tables import clean_table, fit_table, judge_table, read_candidate_table
+from ambilearn.tables import fit_table, read_candidate_table
 from ambilearn.tables.methods import (
     DEFAULT_N_LANDMARKS,
     MAX_EXACT_ROWS,
@@ -46,11 +45,6 @@ def test_landmarks_for_large_tables_by_default(name):
     assert make_method(name, {"n_landmarks": 50}, n_rows=10).n_landmarks == 50
 
 
-@pytest.mark.parametrize("name", ["ipal", "plda", "plknn"])
-def test_no_landmarks_where_there_is_no_kernel(name):
-    assert "n_landmarks" not in make_method(name, n_rows=MAX_EXACT_ROWS).get_params()
-
-
 @pytest.mark.parametrize(
     ("name", "params", "message"),
     [
@@ -77,11 +71,6 @@ def test_settings():
 def test_settings_need_a_name_and_a_value(setting):
     with pytest.raises(ValueError, match="NAME=VALUE"):
         parse_settings([setting])
-
-
-def test_a_parameter_is_set_once():
-    with pytest.raises(ValueError, match="'reg' is given twice: omit one"):
-        parse_settings(["reg=0.1", "mu=1", " reg =0.2"])
 
 
 def test_members_of_a_stack_are_reached_by_their_names():
@@ -168,37 +157,10 @@ def test_outputs_of_very_many_labels_are_no_features(table):
     assert choose_default(replace(table, candidates=fewer)).name == "plstacking"
 
 
-def test_for_sentences_plcl_is_the_default():
-    frame = make_sentences(40)
-    options = {"candidates": "mood", "exclude": ["truth"]}
-    table = read_candidate_table(frame, **options)
-    assert choose_default(table) == ("plcl", "for sentences")
-    frame["length"] = frame["review"].str.len().astype(str)
-    others = read_candidate_table(frame, **options, features=["length"])
-    assert choose_default(others).name == "plstacking"  # the text is no feature
-
-
 def test_answers_choose_parameters_that_plcl_has(votes):
     assert choose_default(votes).name == "plstacking"
     reason = "where answers of annotators choose its parameters"
     assert choose_default(votes, tune=True) == ("plcl", reason)
-
-
-@pytest.mark.slow
-def test_annotators_are_judged_by_the_rule(votes):
-    assert list(judge_table(votes, tune=True).chosen) == ["reg"]
-    judge_table(votes, params={"passthrough": False})  # only a stack has it
-    judge_table(votes, params={"reg": 0.1})
-    with pytest.raises(ValueError, match="plcl has no parameter 'passthrough'"):
-        judge_table(votes, "plcl", {"passthrough": False})
-
-
-def test_functions_follow_the_rule(table):
-    named = clean_table(table, "plstacking")
-    cleaned = clean_table(table)
-    assert cleaned.model.about["method"] == "plstacking"
-    np.testing.assert_array_equal(cleaned.pair_scores, named.pair_scores)
-    assert fit_table(table, params={"reg": 0.1}).about["method"] == "plcl"
 
 
 def test_an_unknown_parameter_is_not_called_one_of_plcl(table):

@@ -41,12 +41,6 @@ def test_new_columns_at_the_end_and_everything_else_passed_through(table, people
     ]
 
 
-def test_the_table_is_not_changed(table, people):
-    before = table.frame.copy(deep=True)
-    fit_table(table, "plknn").predict(table.frame)
-    pd.testing.assert_frame_equal(table.frame, before)
-
-
 def test_confidences_are_those_of_the_pipeline(table):
     fitted = fit_table(table, "plcl")
     from ambilearn.tables.columns import parse_features
@@ -86,35 +80,12 @@ def test_a_table_that_does_not_fit_says_which_column(table, people):
         fitted.predict(people.assign(score="1"), "new.csv")
 
 
-def test_the_seed_decides(table):
-    options = {"method": "plcl", "params": {"n_landmarks": 10, "landmarks": "uniform"}}
-    first, second, other = (
-        fit_table(table, **options, random_state=seed).choices(table.frame).scores
-        for seed in (1, 1, 2)
-    )
-    np.testing.assert_array_equal(first, second)
-    assert not np.array_equal(first, other)
-
-
 @pytest.mark.parametrize("rows", [2, 3])
 def test_very_small_tables(rows):
     text = "x,names\n1,a|b\n2,b\n3,a\n".splitlines()[: rows + 1]
     small = read_candidate_table(io.StringIO("\n".join(text)), candidates="names", format="csv")
     with pytest.warns(UserWarning, match="n_neighbors"):
         assert len(fit_table(small).predict(small.frame)) == rows
-
-
-def test_one_row_is_too_few():
-    text = "x,y,names\n1,u,a|b\n"
-    with pytest.raises(ValueError, match="has only one row"):
-        read_candidate_table(io.StringIO(text), candidates="names", format="csv")
-
-
-def test_numbers_as_labels_stay_numbers():
-    lines = [f'{{"x": {i % 2 * 5 + i / 9}, "c": [{i % 2}, 7]}}' for i in range(12)]
-    table = read_candidate_table(io.StringIO("\n".join(lines)), candidates="c", format="jsonl")
-    labels = fit_table(table, "plknn").predict(table.frame)["label"]
-    assert labels.dtype.kind == "i"
 
 
 def test_the_name_of_the_table_has_no_folder(table):

@@ -107,17 +107,6 @@ def test_a_new_process_predicts_the_same_bit_for_bit(table, people, people_csv, 
         assert bits(Choices(*found)) == bits(model.choices(people)), model
 
 
-def test_everything_comes_back(table, saved):
-    fitted, back = fit_table(table, "plknn"), load_model(saved)
-    assert back.columns == fitted.columns
-    times = ("created",)
-    assert {k: v for k, v in back.about.items() if k not in times} == {
-        k: v for k, v in fitted.about.items() if k not in times
-    }
-    assert back.method.get_params() == fitted.method.get_params()
-    np.testing.assert_array_equal(back.method.X_fit_, fitted.method.X_fit_)
-
-
 @pytest.mark.parametrize("factor", [None, 3.5])
 def test_a_model_file_has_the_calibration(table, people, tmp_path, factor):
     fitted = fit_table(table, "plknn")
@@ -210,12 +199,6 @@ def test_foreign_files(tmp_path, kind):
     assert not (tmp_path / "executed").exists()
 
 
-def test_a_skops_file_is_no_model(tmp_path):
-    path = tmp_path / "model"
-    skops.io.dump(LogisticRegression(), path)
-    rejected(path, "not a model of ambilearn: the archive has no SHA256SUMS, about.json")
-
-
 @pytest.mark.parametrize("share", [0.01, 0.3, 0.7, 0.99])
 def test_truncated_files(saved, share):
     content = saved.read_bytes()
@@ -256,27 +239,10 @@ def test_a_description_of_another_model(saved):
     rejected(saved, r"the pipeline does not match about\.json")
 
 
-def test_a_description_with_an_endless_vector(saved):
-    def edit(content):
-        about = json.loads(content)
-        about["columns"][0] |= {"kind": "vector", "length": 10**12}
-        return json.dumps(about).encode()
-
-    forge(saved, "about.json", edit)
-    rejected(saved, r"the pipeline does not match about\.json")
-
-
-@pytest.mark.parametrize(
-    "content", [b"{}", b"[]", b"3", b"null", b'"text"', b"nonsense", b"[" * 100_000, b"\xff"]
-)
+@pytest.mark.parametrize("content", [b"{}", b"[]", b"nonsense", b"[" * 100_000, b"\xff"])
 def test_a_description_that_is_none(saved, content):
     forge(saved, "about.json", content)
     rejected(saved, "is damaged, or not a model|not a model of ambilearn")
-
-
-def test_another_format(saved):
-    forge(saved, "about.json", b'{"format": "other"}')
-    rejected(saved, "not a model of ambilearn")
 
 
 def test_a_model_of_a_removed_method_names_the_replacement(saved):
@@ -310,11 +276,7 @@ def shell(frame):
     ("make", "named"),
     [
         (lambda: make_pipeline(FunctionTransformer(shell), PLCL()), "FunctionTransformer|shell"),
-        (lambda: make_pipeline(FunctionTransformer(np.exp), PLCL()), "FunctionTransformer|exp"),
-        (lambda: LogisticRegression(), "LogisticRegression"),
         (lambda: PLCL(kernel=shell), "shell"),
-        (lambda: np.random.default_rng(0), "Generator"),
-        (lambda: {"a": os.mkdir}, "mkdir"),
     ],
 )
 def test_other_types_are_rejected_before_anything_is_made(saved, tmp_path, make, named):
@@ -350,18 +312,6 @@ def test_schemas_edited_by_hand(saved, old, new, message):
     rejected(saved, message)
 
 
-def test_arrays_with_pickles_inside_are_rejected(saved, tmp_path):
-    evil = io.BytesIO()
-    np.save(evil, np.array([Payload()], dtype=object), allow_pickle=True)
-
-    def replace_array(name, data):
-        return evil.getvalue() if name.endswith(".npy") else data
-
-    forge(saved, "pipeline.skops", lambda content: edit_archive(content, replace_array))
-    rejected(saved, r"the array \S+ should have 8 bytes and has \d+: the file is damaged")
-    assert not (tmp_path / "executed").exists()
-
-
 def test_a_bomb_is_not_unpacked(saved):
     with zipfile.ZipFile(saved, "a", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("zeros", bytes(10**7))
@@ -388,14 +338,6 @@ def test_objects_that_text_describes_count_as_memory(saved, name, edit):
         load_model(saved, max_bytes=10**7)
     if name == "about.json":
         assert load_model(saved, max_bytes=10**8).about["method"] == "plknn"
-
-
-@pytest.mark.slow
-def test_a_small_file_that_unpacks_to_more_than_the_default_limit_is_rejected(saved):
-    with zipfile.ZipFile(saved, "a", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("zeros", bytes(268435456))
-    assert saved.stat().st_size < 2**20
-    rejected(saved, r"needs \d+ bytes in memory, more than max_bytes=268435456")
 
 
 def test_a_model_that_packs_well_is_saved_so_that_it_can_be_loaded(table, tmp_path, monkeypatch):
@@ -499,11 +441,6 @@ def test_a_model_that_lacks_a_part_is_rejected_when_it_is_loaded(saved, part):
     rejected(saved, "is damaged, or not a model")
 
 
-def test_a_pipeline_that_is_none(saved):
-    forge(saved, "pipeline.skops", skops.io.dumps({"a": [1, 2]}))
-    rejected(saved, r"the pipeline does not match")
-
-
 def test_another_scikit_learn_gives_one_warning(saved, recwarn):
     def older(content):
         return json.dumps(json.loads(content) | {"scikit-learn": "1.2.3"}).encode()
@@ -537,12 +474,7 @@ def linear_kernel(X, Z):
     return X @ Z.T
 
 
-def test_a_missing_file():
-    with pytest.raises(FileNotFoundError):
-        load_model("nowhere.model")
-
-
-@pytest.mark.parametrize("version", ["0.14.2", "0.17.0", "1.0.dev0"])
+@pytest.mark.parametrize("version", ["0.14.2", "0.17.0"])
 def test_another_skops_is_not_blamed_on_the_file(table, saved, tmp_path, monkeypatch, version):
     fitted = fit_table(table, "plknn")
     monkeypatch.setattr(skops, "__version__", version)
@@ -551,21 +483,6 @@ def test_another_skops_is_not_blamed_on_the_file(table, saved, tmp_path, monkeyp
     with pytest.raises(UnsupportedSkopsError, match=f"installed is {version}"):
         save_model(fitted, tmp_path / "model")
     assert not (tmp_path / "model").exists()
-
-
-def test_labels_and_columns_of_all_scripts(tmp_path):
-    frame = pd.DataFrame(
-        {
-            "größe 身長": [str(i % 3 * 9 + i) for i in range(30)],
-            "категория": ["α", "β", "γ"] * 10,
-            "c": ["🙂|ж", "ж", "🙂"] * 10,
-        }
-    )
-    fitted = fit_table(read_candidate_table(frame, candidates="c"), "plknn")
-    save_model(fitted, tmp_path / "модель")
-    back = load_model(tmp_path / "модель")
-    assert back.columns == fitted.columns
-    assert bits(back.choices(frame)) == bits(fitted.choices(frame))
 
 
 X, MASK, Y = ambiguous(n=30, seed=0)
@@ -611,17 +528,6 @@ def test_the_file_says_what_it_is(path):
     assert (about["kind"], about["method"]) == ("estimator", "PLKNN")
     assert about["labels"] == ["a", "b", "c"]
     assert {"ambilearn", "scikit-learn", "python", "created"} <= set(about)
-
-
-@pytest.mark.parametrize(
-    "labels", [[True, False] * 15, [1.5, -2.0] * 15, [3, 2**40] * 15, ["é", "b|c"] * 15]
-)
-def test_labels_come_back(labels, path):
-    fitted = PLKNN().fit(X, [{label} for label in labels])
-    save_model(fitted, path)
-    back = load_model(path)
-    assert back.classes_.tolist() == fitted.classes_.tolist()
-    assert back.classes_.dtype == fitted.classes_.dtype
 
 
 @pytest.mark.parametrize(

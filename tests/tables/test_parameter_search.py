@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ambilearn.registry import METHODS
 from ambilearn.tables import fit_table, read_candidate_table
 
 
@@ -102,14 +101,3 @@ def test_selection_leaves_given_votes_alone(votes, given):
     table = read_candidate_table(votes, candidates=ANNOTATORS, **options)
     assert table.two_votes is None
     assert "min_votes" not in fit_table(table, "plknn", tune=True).about["chosen"]
-
-
-@pytest.mark.parametrize("method", ["plcl", "plaggd", "lalo", "sure"])
-def test_selection_tries_the_ridge_of_every_kernel_method(method):
-    assert len(METHODS[method].tuning_grid["reg"]) > 4
-
-
-def test_without_selection_nothing_is_chosen(table):
-    about = fit_table(table, "plknn").about
-    assert about["chosen"] == {}
-    assert about["selection score"] is None

@@ -85,21 +85,8 @@ def test_or_count_as_rare_ones():
     assert X[:, 2:].tolist() == [[0, 1], [0, 1], [1, 0]]
 
 
-def test_missing_where_none_was_missing_before():
-    fitted = make_preprocessing(COLUMNS[:1]).fit(frame([1.0, 2.0, 3.0], ["x"] * 3)[["age"]])
-    assert matrix(fitted, pd.DataFrame({"age": [np.nan]})).tolist() == [[0.0]]
-
-
 def test_many_categories_are_limited():
     towns = [f"town {i // 2}" for i in range(1000)]
     table = pd.DataFrame({"town": np.array(towns, dtype=object)})
     X = make_preprocessing([Column("town", "category")]).fit_transform(table)
     assert X.shape == (1000, 200)
-
-
-@pytest.mark.parametrize("kind", ["number", "category"])
-def test_one_kind_alone(kind):
-    values = [1.0, 2.0, 2.0, 1.0] if kind == "number" else ["u", "v", "u", "v"]
-    table = pd.DataFrame({"x": np.array(values, dtype=float if kind == "number" else object)})
-    X = make_preprocessing([Column("x", kind)]).fit_transform(table)
-    assert X.shape == (4, 1 if kind == "number" else 2)

@@ -34,11 +34,6 @@ def test_the_margin_of_a_single_candidate_that_annotators_leave_open():
     assert choose_candidates(sets, scores).margins.tolist() == [1, 1, 0]
 
 
-def test_the_last_row_alone():
-    choices = choose_candidates(as_candidates([{"a"}]), np.array([1.0]))
-    assert (choices.labels.tolist(), choices.margins.tolist()) == (["a"], [1.0])
-
-
 @given(st.lists(st.lists(st.integers(0, 4), min_size=1, max_size=5, unique=True), min_size=1))
 def test_agrees_with_a_loop(rows):
     sets = as_candidates([set(row) for row in rows], classes=range(5))
@@ -54,25 +49,12 @@ def test_agrees_with_a_loop(rows):
         assert choices.margins[i] == (ranked[0] - ranked[1] if len(ranked) > 1 else 1)
 
 
-@given(st.lists(st.sampled_from([0.0, 0.25, 1.0]), min_size=1, max_size=30))
-def test_the_order_is_stable(margins):
-    margins = np.array(margins)
-    order = Choices(np.zeros(len(margins)), *np.ones((2, len(margins))), margins).order
-    assert sorted(order.tolist()) == list(range(len(margins)))
-    assert order.tolist() == sorted(range(len(margins)), key=lambda i: (margins[i], i))
-
-
 def test_among_all_labels():
     classes = np.array(["a", "b", "c"])
     choices = choose_labels(classes, np.array([[0.2, 0.5, 0.3], [1, 0, 0], [0.4, 0.4, 0.2]]))
     assert choices.labels.tolist() == ["b", "a", "a"]
     np.testing.assert_allclose(choices.scores, [0.5, 1, 0.4])
     np.testing.assert_allclose(choices.margins, [0.2, 1, 0])
-
-
-def test_one_label_has_no_second():
-    choices = choose_labels(np.array([7]), np.ones((2, 1)))
-    assert (choices.labels.tolist(), choices.margins.tolist()) == ([7, 7], [1, 1])
 
 
 def test_the_order_is_by_the_probability_of_a_wrong_label():

@@ -1,5 +1,4 @@
 import io
-import json
 
 import numpy as np
 import pandas as pd
@@ -7,7 +6,6 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from ambilearn import PLKNN
 from ambilearn.datasets import InvalidFileError
 from ambilearn.tables import read_candidate_table
 from ambilearn.tables.writing import append_columns
@@ -34,11 +32,6 @@ def test_roles_of_columns(people_csv, people):
     assert repr(table) == f"<CandidateTable {people_csv}: 60 rows, 4 features, 3 labels>"
 
 
-def test_one_of_each_in_the_repr():
-    table = csv("x,names\n1,a\n2,a\n")
-    assert repr(table) == "<CandidateTable table: 2 rows, 1 feature, 1 label>"
-
-
 def test_every_cell_stays_as_it_is(people_csv, people):
     table = read_candidate_table(people_csv, candidates="names")
     pd.testing.assert_frame_equal(table.frame, people, check_dtype=False, check_column_type=False)
@@ -51,46 +44,12 @@ def test_every_cell_stays_as_it_is(people_csv, people):
     assert list(odd.frame) == ["x", "", "names"]
 
 
-def test_a_frame_in_memory(people):
-    table = read_candidate_table(people, candidates="names", exclude=["truth"])
-    assert table.frame is people
-    assert table.name == "table"
-
-
-def test_features_that_are_named(people_csv):
-    table = read_candidate_table(people_csv, candidates="names", features=["town", "id"])
-    assert [column.name for column in table.features.columns] == ["town", "id"]
-
-
-def test_lists_and_several_annotators():
-    rows = [
-        {"x": 1, "a": ["p", "q"], "b": "q", "c": None},
-        {"x": 2, "a": [], "b": "r", "c": "r"},
-        {"x": 3, "a": ["p"], "b": None, "c": ""},
-    ]
-    file = io.StringIO("\n".join(map(json.dumps, rows)))
-    table = read_candidate_table(file, candidates=["a", "b", "c"], format="jsonl")
-    assert table.candidates.to_sets() == [{"p", "q"}, {"r"}, {"p"}]
-    assert table.texts == ["p|q|q", "r|r", "p"]
-    file.seek(0)
-    table = read_candidate_table(
-        file, candidates=["a", "b", "c"], min_votes=2, fallback="union", format="jsonl"
-    )
-    assert table.candidates.to_sets() == [{"q"}, {"r"}, {"p"}]  # nobody has two: all count
-
-
 def test_features_are_ready_for_a_method():
     table = csv("id,x,z,names\nr1,1,2.5,a|b\nr2,,3,b\nr3,4,1,a\n", exclude="id")
     assert table.X.columns.to_list() == ["x", "z"]
     np.testing.assert_array_equal(table.X.to_numpy(), [[1, 2.5], [np.nan, 3], [4, 1]])
     assert table.X.dtypes.to_list() == [np.float64, np.float64]
     assert table.X is table.X  # parsed once
-
-
-def test_a_method_takes_features_and_candidates():
-    table = csv("x,z,names\n1,1,a|b\n2,1,a\n8,7,b\n9,8,b|a\n")
-    model = PLKNN(n_neighbors=1).fit(table.X, table.candidates)
-    assert model.transduction_.tolist() == ["a", "a", "b", "b"]
 
 
 @pytest.mark.parametrize("option", ["features", "exclude", "categorical"])
@@ -100,41 +59,11 @@ def test_one_column_need_not_be_a_list(option):
     assert one.features == several.features
 
 
-@pytest.mark.slow
-def test_a_hundred_thousand_rows(tmp_path):
-    """Correct at that size; how long it takes is for the benchmarks."""
-    rng = np.random.default_rng(0)
-    n = 100_000
-    labels = np.array([f"name{j}" for j in range(50)])
-    first, second = labels[rng.integers(0, 50, n)], labels[rng.integers(0, 50, n)]
-    frame = pd.DataFrame(rng.normal(size=(n, 3)), columns=list("xyz"))
-    frame["names"] = [f"{a}|{b}" for a, b in zip(first, second, strict=True)]
-    path = tmp_path / "large.csv"
-    frame.to_csv(path, index=False)
-    table = read_candidate_table(path, candidates="names")
-    pd.testing.assert_frame_equal(table.X, frame[list("xyz")], check_column_type=False, rtol=0)
-    assert table.candidates.covers(first).all()
-    assert table.candidates.covers(second).all()
-    assert (table.candidates.sizes == 1 + (first != second)).all()
-
-
-def test_truth_may_be_known_in_part():
-    assert csv("x,names,t\n1,a|b,a\n2,b,\n3,a,zoe\n", truth="t").truth == ["a", None, "zoe"]
-
-
 def test_truth_that_is_a_word_for_missing_is_not_known():
     text = "x,names,t\n1,a|b,NA\n2,b,null\n3,a,a\n"
     assert csv(text, truth="t").truth == [None, None, "a"]
     text = "x,names,t\n1,NA|b,NA\n2,b,null\n3,b,b\n"
     assert csv(text, truth="t").truth == ["NA", None, "b"]  # a label of this table
-
-
-def test_numbers_as_labels_of_json():
-    file = io.StringIO('{"x": 1, "names": [3, 1], "t": 3}\n{"x": 2, "names": [2], "t": null}\n')
-    table = read_candidate_table(file, candidates="names", truth="t", format="jsonl")
-    assert table.candidates.classes.tolist() == [1, 2, 3]
-    assert table.truth == [3, None]
-    assert table.texts == ["3|1", "2"]
 
 
 def test_corrections_are_applied():
@@ -192,12 +121,6 @@ def test_categorical_columns_are_among_the_named_features():
     frame = pd.DataFrame({"x": range(8), "y": range(8), "names": ["p", "q"] * 4})
     with pytest.raises(ValueError, match="Column 'y' is categorical, but not among the named"):
         read_candidate_table(frame, candidates="names", features=["x"], categorical=["y"])
-
-
-def test_equal_columns_of_a_data_frame():
-    frame = pd.DataFrame([[1, 2, "p"], [3, 4, "q"]], columns=["x", "x", "names"])
-    with pytest.raises(InvalidFileError, match="table: the column 'x' occurs more than once"):
-        read_candidate_table(frame, candidates="names")
 
 
 def test_column_names_are_text():

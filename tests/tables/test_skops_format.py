@@ -19,7 +19,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from ambilearn import PLCL, PLDA, PLKNN
+from ambilearn import PLCL, PLKNN
 from ambilearn.registry import installed_methods
 from ambilearn.tables import InvalidModelError, UnsupportedSkopsError, skops_format
 from ambilearn.tables.skops_format import (
@@ -40,20 +40,9 @@ def pipeline():
     return make_pipeline(StandardScaler(), PLKNN(n_neighbors=3)).fit(X, SETS)
 
 
-def test_a_pipeline_comes_back(pipeline):
-    back = load_pipeline(dump_pipeline(pipeline))
-    np.testing.assert_array_equal(back.predict_proba(X), pipeline.predict_proba(X))
-
-
 @pytest.mark.parametrize("method", installed_methods().values(), ids=str)
 def test_every_method_is_trusted(method):
     assert type(load_pipeline(dump_pipeline(method.load()()))) is method.load()
-
-
-def test_parts_of_methods_are_trusted():
-    fitted = PLDA(n_neighbors=3).fit(X, SETS)
-    back = load_pipeline(dump_pipeline(fitted))
-    np.testing.assert_array_equal(back.predict(X), fitted.predict(X))
 
 
 def test_every_trusted_type_exists():
@@ -106,12 +95,6 @@ def test_versions_that_were_not_checked_are_rejected(pipeline, monkeypatch, vers
             use()
         assert "need skops 0.15 to 0.16" in str(caught.value)
         assert f"installed is {version}. Try: pip install" in str(caught.value)
-
-
-@pytest.mark.parametrize("version", ["0.15.0", "0.15.post1", "0.16.3", "0.16"])
-def test_versions_that_were_checked_are_taken(pipeline, monkeypatch, version):
-    monkeypatch.setattr(skops, "__version__", version)
-    assert load_pipeline(dump_pipeline(pipeline)).steps[1][0] == "plknn"
 
 
 def test_the_package_declares_the_same_versions():
@@ -174,12 +157,6 @@ def test_a_header_that_announces_something_else(shape):
 def test_objects_are_rejected():
     with pytest.raises(InvalidModelError, match="should have"):
         check(npy(np.array([{}], dtype=object), allow_pickle=True))
-
-
-@pytest.mark.parametrize("content", [b"", b"no array", npy(np.ones(3))[:20], b"\x93NUMPY\x09\x00"])
-def test_other_objects_are_an_error(content):
-    with pytest.raises((ValueError, KeyError)):
-        check(content)
 
 
 MATRIX = sparse.csr_array(np.eye(4))
