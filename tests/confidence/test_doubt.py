@@ -41,12 +41,14 @@ def test_tables_and_texts():
 def test_a_label_is_wrong_if_another_candidate_or_none_is_right():
     labels, scores = np.array(["a", "b", "a"]), np.array([0.8, 0.5, 1.0])
     doubt = Doubt(np.array([0.0, 0.5, 0.2]), np.array(["c", "c", "c"]))
-    np.testing.assert_allclose(doubt.wrong(labels, scores), [0.2, 0.75, 0.2], atol=2e-6)
+    expected = [1 / 17, 1 - 0.25 * 0.5, 3 / 7]  # doubt with three times the odds, squared odds of p
+    np.testing.assert_allclose(doubt.wrong(labels, scores), expected, atol=2e-6)
     classes = np.array(["a", "b", "c"])
     within = sparse.csr_array([[0.3, 0.7, 0], [0.4, 0.6, 0], [1, 0, 0]])
-    own = Doubt(doubt.score, doubt.other, within, classes=classes)
-    first = 1 - expit(logit(0.8) + logit(0.3) / 4)
-    assert own.wrong(labels, scores)[0] == first
+    for of_member, weight in ((False, 0.5), (True, 0.1)):
+        own = Doubt(doubt.score, doubt.other, within, classes=classes, of_member=of_member)
+        first = 1 - expit(2 * logit(0.8) + weight * logit(0.3))
+        np.testing.assert_allclose(own.wrong(labels, scores)[0], first)
     # A label that no candidate has, such as one that a person chose, has no such probability.
     np.testing.assert_allclose(own.wrong(np.array(["d"] * 3), scores), doubt.wrong(labels, scores))
 

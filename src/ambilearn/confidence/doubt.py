@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-_OWN_SHARE = 0.25  # weight of the held-out probabilities of the method itself, beside its scores
+# The order of rows: weights of the log odds of a score and of its held-out probability, by the
+# method itself or by a member of it, and the factor of the odds of the doubt.
+_SCORE_WEIGHT, _OWN_WEIGHT, _MEMBER_WEIGHT = 2.0, 0.5, 0.1
+_DOUBT_ODDS = 3.0
 _SMALLEST = 1e-6  # smaller probabilities, and zero, count as this
 FLAGGED = 0.5  # probability of a wrong label above which a person is asked to check the row
 
@@ -34,13 +37,15 @@ class Doubt:
     other : ndarray of shape (n_rows,)
         The most likely label that is not a candidate; None where every label is a candidate.
     within : csr_array of shape (n_rows, n_labels) or None
-        Probability of each candidate if the true label is one, from the held-out outputs of the
-        method itself; None if the outputs are not those of the method.
+        Probability of each candidate if the true label is one, by the held-out outputs; None if
+        they are unknown.
     change_by : callable or None
         Function that returns the change of the log odds of the score by a change of the outputs;
         None if the score does not depend on them.
     classes : ndarray of shape (n_labels,) or None
         The labels of the columns of ``within``.
+    of_member : bool
+        Whether the outputs are those of a member of an ensemble.
     """
 
     score: NDArray[np.float64]
@@ -49,6 +54,7 @@ class Doubt:
     within: Any = None
     change_by: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None = None
     classes: NDArray[Any] | None = None
+    of_member: bool = False
 
     def __post_init__(self) -> None:
         suggestion = np.full(len(self.score), None, dtype=object)
@@ -93,15 +99,17 @@ class Doubt:
         return f"<Doubt: {rows}, {n_doubtful} with a score above {FLAGGED}>"
 
     def wrong(self, labels: NDArray[Any], scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        r"""Probability that a label, chosen among the candidates, is wrong.
+        r"""Probability that a label, chosen among the candidates, is wrong: the order of review.
 
-        With the score :math:`p_i` of the label among the candidates and, if the held-out outputs
-        are those of the method itself, its probability :math:`f_i` in ``within``,
+        With the doubt :math:`d_i`, the score :math:`p_i` of the label among the candidates and its
+        held-out probability :math:`f_i` among them,
 
-        .. math:: 1 - (1 - d_i) \,
-                  \sigma(\operatorname{logit} p_i + \tfrac14 \operatorname{logit} f_i)
+        .. math:: 1 - (1 - d'_i)\, \sigma(2 \operatorname{logit} p_i + w \operatorname{logit} f_i),
+                  \qquad \operatorname{logit} d'_i = \operatorname{logit} d_i + \log 3
 
-        where :math:`d_i` is the doubt; without such outputs :math:`1 - (1 - d_i)\, p_i`.
+        where *w* is .5 for outputs of the method itself, .1 for those of a member of a stack or a
+        vote, and 0 without ``within``. Scores of a fit are too low, and so is the doubt, because
+        the classifier has learned from sets without their true label.
 
         Parameters
         ----------
@@ -114,15 +122,17 @@ class Doubt:
         -------
         ndarray of shape (n_rows,)
         """
-        log_odds = _clipped_logit(scores)
+        log_odds = _SCORE_WEIGHT * _clipped_logit(scores)
         if self.within is not None and self.classes is not None:
             column = {label: j for j, label in enumerate(self.classes.tolist())}
             columns = np.array([column.get(label, -1) for label in labels.tolist()], dtype=np.intp)
             known = np.flatnonzero(columns >= 0)
             if len(known):
                 held_out = np.asarray(self.within[known, columns[known]]).ravel()
-                log_odds[known] += _OWN_SHARE * _clipped_logit(held_out)
-        wrong: NDArray[np.float64] = 1 - (1 - self.score) * expit(log_odds)
+                weight = _MEMBER_WEIGHT if self.of_member else _OWN_WEIGHT
+                log_odds[known] += weight * _clipped_logit(held_out)
+        doubt = _DOUBT_ODDS * self.score / (1 + (_DOUBT_ODDS - 1) * self.score)
+        wrong: NDArray[np.float64] = 1 - (1 - doubt) * expit(log_odds)
         return wrong
 
     def in_sets(self) -> "Doubt":

@@ -68,12 +68,12 @@ def find_doubtful(
 
     .. math::
 
-        d_i = \frac{3 B_i}{A_i + 3 B_i}, \qquad
+        d_i = \frac{B_i}{A_i + B_i}, \qquad
         A_i = \frac{(1 - \eta) \sum_{j \in S_i} F_{ij}}{\binom{l - 1}{s_i - 1}}, \qquad
         B_i = \frac{\eta \sum_{j \notin S_i} F_{ij}}{\binom{l - 1}{s_i}},
 
-    where *b*, *c* and the share :math:`\eta` of sets without their true label maximize the
-    likelihood :math:`\prod_i (A_i + B_i)` of the sets, and :math:`\epsilon = .03` is the share of
+    where *b*, *c* and then the share :math:`\eta` of sets without their true label maximize the
+    likelihood :math:`\prod_i (A_i + B_i)` of the sets, and :math:`\epsilon = .02` is the share of
     rows in which a classifier may be wrong however certain it is.
 
     PL-CL, PL-AGGD, LALO, SURE and PLCP have the closed form. The targets are first the candidates'
@@ -162,7 +162,7 @@ def find_doubtful(
     >>> doubt.to_frame().loc[[3]].round(2)
          score suggestion
     row
-    3     0.24       None
+    3     0.11       None
     """
     if _uses_probabilities(X, y, pred_probs, labels, classes, estimator, n_folds):
         outputs, sets = read_probabilities(pred_probs, labels, classes)
@@ -227,12 +227,12 @@ def _doubt_of_sets(
     own: bool,
     random_state: int | None,
 ) -> Doubt:
-    """Doubt from held-out outputs; ``own`` if they are those of the method itself."""
+    """Doubt from held-out outputs; ``own`` if they are those of the method, fitted to all rows."""
     found = judge_sets(outputs, candidates, random_state)
     other = candidates.classes.astype(object)[found.other]
     other[found.other < 0] = None
-    within = candidates.to_csr(found.within) if own else None
-    return Doubt(found.missing, other, within, found.change_by, candidates.classes)
+    within = candidates.to_csr(found.within)
+    return Doubt(found.missing, other, within, found.change_by, candidates.classes, not own)
 
 
 def _uses_probabilities(

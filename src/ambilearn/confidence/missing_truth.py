@@ -9,18 +9,16 @@ With held-out outputs :math:`h_i`, *l* labels and a set of :math:`s_i = |S_i|` c
     B_i = \eta \sum_{j \notin S_i} F_{ij} \Big/ \binom{l - 1}{s_i}
 
 are the probabilities of the set if it contains the true label and if it does not: all sets of a
-size that contain (do not contain) the true label are equally likely. The factor *b*, one number
-:math:`c_j` for each label and the share :math:`\eta` of sets without their true label maximize
-:math:`\sum_i v_i \log (A_i + B_i)` plus the logarithms of the priors :math:`c_j \sim N(0, 1/2)` and
-:math:`\eta \sim \operatorname{Beta}(2, 20)`, with row weights *v*. The probability that the true
-label of a row is missing is
+size that contain (do not contain) the true label are equally likely. The probability that the true
+label of a row is missing is :math:`B_i / (A_i + B_i)`.
 
-.. math:: r_i = \frac{3 B_i}{A_i + 3 B_i} .
-
-:math:`\epsilon = .03` is the share of rows in which the classifier may be wrong however certain it
-is: a share :math:`\eta` that is not above it explains no set. A classifier that learns from sets
-without their true label reproduces some of them, so that :math:`\eta` is too low; the factor 3 of
-the odds makes up for it.
+The factor *b* and one number :math:`c_j` for each label maximize :math:`\sum_i v_i \log (A_i +
+B_i)`, with row weights *v*, for the fixed share :math:`\eta = .1`, plus the logarithm of the prior
+:math:`c_j \sim N(0, 1/2)`. With a share that is estimated at the same time, rows without their true
+label would lower *b* instead. Then :math:`\eta` maximizes the same sum plus the logarithm of the
+prior :math:`\operatorname{Beta}(2, 20)`. :math:`\epsilon = .02` is the share of rows in which the
+classifier may be wrong however certain it is: a share :math:`\eta` that is not above it explains no
+set.
 """
 
 from collections.abc import Callable, Iterable
@@ -36,11 +34,11 @@ from ambilearn.kernel.leave_one_out import OutputBlock
 
 Floats = NDArray[np.float64]
 
-_CLASSIFIER_ERRORS = 0.03  # ε
-_ODDS = 3.0
+_CLASSIFIER_ERRORS = 0.02  # ε
 _LABEL_PRECISION = 2.0  # of the prior of c
 _SHARE_PRIOR = (1.0, 19.0)  # rows without and with their true label
-_FIRST_SHARE, _FIRST_FACTOR = 0.05, 5.0
+_FIXED_SHARE, _FIRST_FACTOR = 0.1, 5.0
+_MAX_STEPS, _TOLERANCE = 500, 1e-5  # of expectation maximization for the share
 _FACTORS = (0.01, 300.0)  # of outputs whose mean range in a row is one
 # Of the outputs that the parameters are fitted to: at least 500 rows, unless they need much memory.
 _ENTRIES, _MIN_ROWS, _MAX_ENTRIES = 200_000, 500, 1_000_000
@@ -72,7 +70,7 @@ class MissingTruth(NamedTuple):
         missing = np.zeros(len(sizes))
         some = sizes < n_labels
         log_a, log_b = _log_joint(inside[some], sizes[some], n_labels, logit(self.share))
-        missing[some] = expit(log_b - log_a + np.log(_ODDS))
+        missing[some] = expit(log_b - log_a)
         return missing
 
 
@@ -80,12 +78,17 @@ def _log_joint(
     inside: Floats, sizes: NDArray[np.intp], n_labels: int, log_odds: float
 ) -> tuple[Floats, Floats]:
     """Logarithms of A and B, for sets that do not contain all labels."""
-    mixed = (1 - _CLASSIFIER_ERRORS) * inside + _CLASSIFIER_ERRORS * sizes / n_labels
+    mixed = _mix(inside, sizes, n_labels)
     log_sets = gammaln(n_labels) - gammaln(sizes + 1) - gammaln(n_labels - sizes)  # C(l - 1, s)
     odds_of_sets = np.log(n_labels - sizes) - np.log(sizes)  # C(l - 1, s) / C(l - 1, s - 1)
     log_a = np.log(mixed) - np.logaddexp(0, log_odds) + odds_of_sets
     log_b = np.log1p(-mixed) - np.logaddexp(0, -log_odds)
     return log_a - log_sets, log_b - log_sets
+
+
+def _mix(inside: Floats, sizes: NDArray[np.intp], n_labels: int) -> Floats:
+    """Probability of the candidates if the classifier may be wrong however certain it is."""
+    return (1 - _CLASSIFIER_ERRORS) * inside + _CLASSIFIER_ERRORS * sizes / n_labels
 
 
 def fit_missing_truth(
@@ -98,42 +101,50 @@ def fit_missing_truth(
     used = ~mask.all(axis=1)
     n_labels = mask.shape[1]
     if not used.any():
-        return MissingTruth(0.0, np.zeros(n_labels), _FIRST_SHARE)
+        return MissingTruth(0.0, np.zeros(n_labels), _FIXED_SHARE)
     mask, sizes = mask[used], mask[used].sum(axis=1)
     weights = np.ones(len(mask)) if row_weights is None else row_weights[used]
     scale = float(np.average(np.ptp(outputs[used], axis=1), weights=weights)) or 1.0
     outputs = (outputs[used] - outputs[used].max(axis=1, keepdims=True)) / scale
 
+    def probability_inside(theta: Floats) -> tuple[Floats, Floats]:
+        proba = softmax(np.exp(theta[0]) * outputs + theta[1:], axis=1)
+        return proba, np.minimum((proba * mask).sum(axis=1), 1.0)
+
     def loss(theta: Floats) -> tuple[float, Floats]:
-        factor, log_odds, bias = np.exp(theta[0]), theta[1], theta[2:]
-        proba = softmax(factor * outputs + bias, axis=1)
-        inside = (proba * mask).sum(axis=1)
-        log_a, log_b = _log_joint(inside, sizes, n_labels, log_odds)
+        bias = theta[1:]
+        proba, inside = probability_inside(theta)
+        log_a, log_b = _log_joint(inside, sizes, n_labels, logit(_FIXED_SHARE))
         missing = expit(log_b - log_a)
-        share = expit(log_odds)
-        # Derivatives by the share, by the sum inside, and from there by the factor and the biases.
-        mixed = (1 - _CLASSIFIER_ERRORS) * inside + _CLASSIFIER_ERRORS * sizes / n_labels
+        # Derivatives by the sum inside, and from there by the factor and the numbers of labels.
+        mixed = _mix(inside, sizes, n_labels)
         slope = (1 - missing) / mixed - missing / (1 - mixed)
         slope *= (1 - _CLASSIFIER_ERRORS) * weights
         by_score = slope[:, None] * proba * (mask - inside[:, None])
-        without, with_truth = _SHARE_PRIOR
-        total = weights @ np.logaddexp(log_a, log_b)
-        total += without * np.log(share) + with_truth * np.log1p(-share)
-        total -= _LABEL_PRECISION / 2 * bias @ bias
-        gradient = np.concatenate(
-            [
-                [factor * (by_score * outputs).sum()],
-                [weights @ (missing - share) + without * (1 - share) - with_truth * share],
-                by_score.sum(axis=0) - _LABEL_PRECISION * bias,
-            ]
-        )
+        total = weights @ np.logaddexp(log_a, log_b) - _LABEL_PRECISION / 2 * bias @ bias
+        by_factor = np.exp(theta[0]) * (by_score * outputs).sum()
+        gradient = np.concatenate([[by_factor], by_score.sum(axis=0) - _LABEL_PRECISION * bias])
         return -float(total), -gradient
 
-    start = np.concatenate([[np.log(_FIRST_FACTOR)], [logit(_FIRST_SHARE)], np.zeros(n_labels)])
-    bounds = [tuple(np.log(_FACTORS)), (-15.0, 15.0), *[(-20.0, 20.0)] * n_labels]
+    start = np.concatenate([[np.log(_FIRST_FACTOR)], np.zeros(n_labels)])
+    bounds = [tuple(np.log(_FACTORS)), *[(-20.0, 20.0)] * n_labels]
     found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds).x
-    factor = np.exp(found[0]) / scale
-    return MissingTruth(float(factor), found[2:], float(expit(found[1])))
+    log_a, log_b = _log_joint(probability_inside(found)[1], sizes, n_labels, 0.0)
+    share = _fit_share(log_b - log_a, weights)
+    return MissingTruth(float(np.exp(found[0]) / scale), found[1:], share)
+
+
+def _fit_share(log_odds: Floats, weights: Floats) -> float:
+    """The share η, given the log odds of each row at equal shares."""
+    without, with_truth = _SHARE_PRIOR
+    share = _FIXED_SHARE
+    for _ in range(_MAX_STEPS):
+        before = share
+        missing = weights @ expit(log_odds + logit(share))
+        share = (missing + without) / (weights.sum() + without + with_truth)
+        if abs(share - before) < _TOLERANCE:
+            break
+    return float(share)
 
 
 class JudgedSets(NamedTuple):
