@@ -6,13 +6,13 @@ from sklearn.gaussian_process.kernels import RBF
 from sklearn.neighbors import KNeighborsTransformer
 
 from ambilearn import shared_results
-from ambilearn.shared_results import NOT_REPRODUCIBLE, SharedResults, count_bytes, value_key
+from ambilearn.shared_results import NotReproducible, SharedResults, count_bytes, value_key
 
 
 def test_what_cannot_be_compared_by_value_is_computed_again():
     results, made = SharedResults(), []
     unpicklable = KNeighborsTransformer(metric=lambda a, b: 0.0)
-    for key in (unpicklable, NOT_REPRODUCIBLE, ("nested", (NOT_REPRODUCIBLE,)), "known"):
+    for key in (unpicklable, NotReproducible, ("nested", (NotReproducible,)), "known"):
         for _ in range(2):
             results.get(("list", key), made.append, key)
     assert len(made) == 2 + 2 + 2 + 1

@@ -27,7 +27,7 @@ from ambilearn.kernel.landmarks import LandmarkFeatures, landmark_features
 from ambilearn.kernel.leave_one_out import Ridge
 from ambilearn.kernel.primal import Moments, PrimalRidge
 from ambilearn.kernel.ridge import DualRidge
-from ambilearn.shared_results import NOT_REPRODUCIBLE, SharedResults
+from ambilearn.shared_results import NotReproducible, SharedResults
 
 T = TypeVar("T")
 
@@ -147,7 +147,7 @@ class TrainingRows:
         if kernel == "rbf" and not isinstance(sigma, Real):
             key = *key, self.weights_key
         if n_landmarks is not None and kernel != "linear":
-            seed = random_state if isinstance(random_state, Integral) else NOT_REPRODUCIBLE
+            seed = random_state if isinstance(random_state, Integral) else NotReproducible
             key = "features", *key, n_landmarks, landmarks, seed
             how = n_landmarks, kernel, sigma, landmarks, random_state, weights, self.backend
             low_rank, features = self.once(key, _features, self.X, *how)

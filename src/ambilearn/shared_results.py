@@ -18,7 +18,9 @@ T = TypeVar("T")
 _MIN_BYTES = 2**30  # limit of the results that are kept,
 _MIN_RESULTS = 4  # raised to this many of the largest: a kernel matrix and factors of it
 
-NOT_REPRODUCIBLE = object()  # part of a key for what is different in each fit
+
+class NotReproducible:
+    """Part of the key of a result that is different in each fit, and is not kept."""
 
 
 class SharedResults:
@@ -81,7 +83,7 @@ def value_key(value: Any) -> Any:
         return None if None in keys else keys
     if isinstance(value, (str, Real, FunctionType)):
         return value
-    if value is NOT_REPRODUCIBLE:
+    if value is NotReproducible:
         return None
     try:
         return joblib.hash(value)

@@ -26,7 +26,7 @@ from ambilearn.base import PartialLabelClassifier
 from ambilearn.learners import align_columns, is_search, method_inside, weight_argument
 from ambilearn.methods._votes import normalize_candidate_votes
 from ambilearn.rows import TrainingRows
-from ambilearn.shared_results import NOT_REPRODUCIBLE
+from ambilearn.shared_results import NotReproducible
 
 Members = Sequence[tuple[str, Estimator]]
 _UNKNOWN = object()
@@ -93,7 +93,7 @@ def fit_members(
     if rows.keep_results and not run.has_frame:
         fitted = []
         for name, member in ours:
-            key = "member", member if is_reproducible(member) else NOT_REPRODUCIBLE, rows.sets_key
+            key = "member", member if is_reproducible(member) else NotReproducible, rows.sets_key
             fitted.append(own_estimator(rows.once(key, run.fit, name, member, rows)))
     elif effective_n_jobs(n_jobs) > 1 and len(ours) > 1 and candidates.backend is HOST:
         fitted = Parallel(n_jobs=n_jobs)(

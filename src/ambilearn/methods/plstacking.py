@@ -34,7 +34,7 @@ from ambilearn.methods.plcl import PLCL
 from ambilearn.methods.plvoting import PLVoting
 from ambilearn.methods.sure import SURE
 from ambilearn.rows import TrainingRows
-from ambilearn.shared_results import NOT_REPRODUCIBLE
+from ambilearn.shared_results import NotReproducible
 from ambilearn.validation import validate_rows
 
 _CONSTANT = 1e-10  # an output that varies less, relative to its size, is rounding
@@ -315,7 +315,7 @@ class PLStacking(EnsembleClassifier):
         """Key of everything except X and y that determines the rows of the final estimator."""
         unseeded = isinstance(self.cv, Integral) and seed is None
         if unseeded or not all(is_reproducible(member) for _, member in members):
-            return NOT_REPRODUCIBLE
+            return NotReproducible
         return self.passthrough, self.cv, seed, members
 
     def _check_sizes(self, candidates: Support, members: list[tuple[str, Estimator]]) -> None:
