@@ -31,7 +31,7 @@ from ambilearn.validation import (
 )
 
 
-def rank_last(scores: Array, labels: Array) -> Array:
+def rank_last(scores: Array, labels: Array | bool) -> Array:
     """Scores (n, l) in which the given labels, a mask of shape (l,), are below all others.
 
     For labels that are never a candidate, which must not be predicted.

@@ -11,7 +11,7 @@ from ambilearn._utils.rounds import LOOP_CONSTRAINTS, OuterLoop
 from ambilearn._utils.sklearn_compat import Interval
 from ambilearn._utils.types import Array, Matrix
 from ambilearn.backend import Backend, Support
-from ambilearn.base import PartialLabelClassifier
+from ambilearn.base import PartialLabelClassifier, rank_last
 from ambilearn.graph.neighbors import (
     NEIGHBOR_CONSTRAINTS,
     NEIGHBOR_COUNTS,
@@ -26,8 +26,6 @@ from ambilearn.methods._votes import (
 )
 from ambilearn.rows import TrainingRows
 from ambilearn.solvers.nonnegative_least_squares import solve_nonnegative_least_squares
-
-_TIE = 1e-9  # by which labels that are never a candidate are below all others
 
 
 @insert_shared_docs
@@ -179,11 +177,8 @@ class IPAL(PartialLabelClassifier):
             self._block_scores(X[rows, ...], neighbor_indices[rows, ...])
             for rows in backend.blocks(X, (k + 1) ** 2)
         ]
-        xp = array_namespace(neighbor_indices)
-        scores = xp.concat(parts)
         # If no neighbor explains a row, all residuals are equal.
-        lowest = xp.min(scores, axis=1, keepdims=True)
-        return xp.where(self._never_candidate, lowest - _TIE, scores)
+        return rank_last(array_namespace(neighbor_indices).concat(parts), self._never_candidate)
 
     def _block_scores(self, X: Matrix, neighbor_indices: NDArray[np.intp]) -> Matrix:
         """Scores of a block of unit-length rows; needs a k×k matrix for each row."""
