@@ -3,7 +3,6 @@
 import re
 import tomllib
 
-import pytest
 import yaml
 from markdown_pages import ROOT
 
@@ -20,11 +19,6 @@ def _load(path):
 
 def _jobs():
     return {name: job for path in WORKFLOWS.values() for name, job in _load(path)["jobs"].items()}
-
-
-@pytest.mark.parametrize("path", sorted((ROOT / ".github").rglob("*.yml")), ids=lambda p: p.name)
-def test_files_for_github_are_yaml(path):
-    assert isinstance(_load(path), dict)
 
 
 def test_pythons_are_the_same_everywhere():

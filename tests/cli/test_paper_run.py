@@ -8,7 +8,12 @@ import pytest
 from rich.console import Console as RichConsole
 
 from ambilearn.cli.console import Console
-from ambilearn.cli.paper_run import describe_failures, describe_other_code, describe_plan
+from ambilearn.cli.paper_run import (
+    Progress,
+    describe_failures,
+    describe_other_code,
+    describe_plan,
+)
 from ambilearn.experiments.execute import environment
 from ambilearn.experiments.run import TimeLeft
 from ambilearn.experiments.store import Store, StoreError
@@ -92,7 +97,7 @@ def store(tmp_path):
 def said():
     def said(describe, *arguments):
         stream = io.StringIO()
-        describe(Console(rich=RichConsole(file=stream)), *arguments)
+        describe(Console(rich=RichConsole(file=stream), every=0), *arguments)
         return stream.getvalue()
 
     return said
@@ -124,6 +129,18 @@ def test_the_plan_has_tasks_results_and_time(said, store):
     )
     left = TimeLeft([], store, jobs=1)
     assert said(describe_plan, store, TASKS, [], left).endswith("; 0 to do\n")
+
+
+def test_progress_counts_tasks_and_failures(said, store):
+    def work(console):
+        progress = Progress(console, 3, TimeLeft(TASKS, store, jobs=1))
+        progress.note(ended(TASKS[0], "failed"))
+        progress.note(ended(TASKS[1], seconds=2.0))
+
+    assert said(work).splitlines() == [
+        "measuring …",
+        "measuring: 2/3 tasks, about 31 s left, 1 failed …",
+    ]
 
 
 def test_each_kind_of_failure_once(said, store):

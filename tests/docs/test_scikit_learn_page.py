@@ -10,7 +10,7 @@ import pytest
 from markdown_pages import ROOT
 from sklearn import config_context
 from sklearn.base import clone
-from sklearn.calibration import CalibratedClassifierCV, CalibrationDisplay
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA
@@ -33,7 +33,7 @@ from sklearn.feature_selection import (
 )
 from sklearn.frozen import FrozenEstimator
 from sklearn.inspection import partial_dependence, permutation_importance
-from sklearn.metrics import ConfusionMatrixDisplay, accuracy_score, make_scorer
+from sklearn.metrics import accuracy_score, make_scorer
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
@@ -313,12 +313,6 @@ def test_the_default_folds_neither_shuffle_nor_stratify():
     assert (cross_val_score(PLKNN(), X, Y) != default).any()  # stratified for plain labels
 
 
-@pytest.mark.parametrize("form", ["list of sets", "object array", "Series"])
-def test_confidences_out_of_fold_want_a_mask(form):
-    with pytest.raises(TypeError, match="uniformly strings or numbers"):
-        cross_val_predict(PLKNN(), X, FORMS[form], cv=FOLDS, method="predict_proba")
-
-
 def test_the_recursive_selection_needs_a_scorer():
     with pytest.raises(ValueError, match="can't handle a mix"):
         RFECV(PLCL(kernel="linear", max_iter=2, tol=0), cv=FOLDS).fit(X, SETS)
@@ -497,16 +491,6 @@ def test_the_cleaned_labels_are_for_every_other_classifier():
             rejects(MASK)
 
 
-def test_displays_take_true_labels():
-    known = PLKNN().fit(X, SETS)
-    assert ConfusionMatrixDisplay.from_estimator(known, X, Y).confusion_matrix.trace() > 130
-    with pytest.raises(ValueError, match=r"[Mm]ix .*multilabel-indicator"):
-        ConfusionMatrixDisplay.from_estimator(known, X, MASK)
-    two = as_candidates([row - {"setosa"} for row in SETS[50:].to_sets()])
-    shown = CalibrationDisplay.from_estimator(PLKNN().fit(X[50:], two), X[50:], Y[50:])
-    assert len(shown.y_prob) == 100
-
-
 @pytest.mark.slow
 def test_votes_of_annotators():
     rng = np.random.default_rng(0)
@@ -518,14 +502,3 @@ def test_votes_of_annotators():
         cross_val_score(crowd, X, votes, cv=FOLDS)
     with pytest.raises(ValueError, match="one true label for each row"):
         cross_val_score(crowd, X, table, cv=FOLDS, **CHECKED)
-    with config_context(enable_metadata_routing=True):
-        scorer = make_scorer(score_by_truth).set_score_request(truth=True)
-        options = {"cv": FOLDS, "scoring": scorer, **CHECKED}
-        found = cross_validate(crowd, X, table, params={"truth": Y}, **options)["test_score"]
-        search = GridSearchCV(crowd, {"estimator__n_neighbors": [5, 10]}, **options)
-        assert search.fit(X, table, truth=Y).best_score_ > 0.85
-    by_hand = [
-        crowd.fit(X[train], Votes.from_wide(table[train])).score(X[test], Y[test])
-        for train, test in FOLDS.split(X)
-    ]
-    np.testing.assert_allclose(found, by_hand)

@@ -6,11 +6,8 @@ import numpy as np
 import pytest
 from examples_folder import load
 from scipy.optimize import approx_fprime, minimize
-from scipy.sparse import csr_array
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
 
-from ambilearn import as_candidates
 from ambilearn.datasets import load_dataset, make_candidates
 
 clpl = load("clpl")
@@ -62,19 +59,6 @@ def test_fit_finds_the_minimum_of_another_solver(problem):
     np.testing.assert_allclose(model.intercept_, other.x[12:], atol=1e-3)
 
 
-def test_confidences_live_on_the_candidates(problem):
-    X, mask = problem
-    P = CLPL().fit(X, mask).label_distributions_
-    assert (P[~mask] == 0).all()
-    np.testing.assert_allclose(P.sum(axis=1), 1)
-
-
-def test_sparse_features_give_the_same(problem):
-    X, mask = problem
-    dense, sparse = CLPL().fit(X, mask), CLPL().fit(csr_array(X), mask)
-    np.testing.assert_allclose(dense.coef_, sparse.coef_, atol=1e-8)
-
-
 def test_it_learns_digits_from_candidate_sets():
     data = load_dataset("digits")
     X, X_new, y, y_new = train_test_split(data.X / 16, data.y, train_size=500, random_state=0)
@@ -82,13 +66,6 @@ def test_it_learns_digits_from_candidate_sets():
     model = CLPL().fit(X, candidates)
     assert model.score(X_new, y_new) > 0.8
     assert (model.transduction_ == y).mean() > 0.85
-
-
-def test_it_says_when_it_was_stopped(problem):
-    X, mask = problem
-    with pytest.warns(ConvergenceWarning, match="max_iter=2") as caught:
-        CLPL(max_iter=2).fit(X, as_candidates(mask))
-    assert caught[0].filename == __file__
 
 
 def test_its_docstring_runs():

@@ -24,11 +24,6 @@ def test_script_begins_with_a_title(script):
     assert len(line) >= len(title)
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
-def test_script_draws(script):
-    assert re.search(r"plt\.(subplots|figure)\(", script.read_text(encoding="utf-8"))
-
-
 @pytest.mark.slow
 def test_the_stored_output_of_deepplcl_is_that_of_the_script(capsys):
     """Accuracies depend on the machine a little, since they are computed in single precision."""

@@ -87,7 +87,8 @@ def write_results(
 
     if out is None:
         if model_out is not None:
-            write_model(console, request, table, model_out)
+            plan = request.plan(console, table, new_rows=True)
+            write_model(console, request, plan, model_out)
         return
     write = table_writer(
         console,
@@ -103,8 +104,8 @@ def write_results(
         corrected = request.correct(console, table, prefix)
         write(corrected.frame, [*table.candidate_columns, *labels])
         if model_out is not None:
-            model = request.fit(console, corrected.table)
-            save(console, model, model_out, request, corrected.table)
+            plan = request.choose_method(console, corrected.table)
+            write_model(console, request, plan, model_out)
         return
     plan = request.plan(console, table, new_rows=model_out is not None)
     cleaned = clean_table(**plan._asdict(), prefix=prefix, progress=console.stage)

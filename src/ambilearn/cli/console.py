@@ -1,10 +1,9 @@
 """The console of all commands: messages, progress, and standard streams, which may be closed."""
 
-import io
 import os
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from io import TextIOWrapper
 from time import monotonic
@@ -57,6 +56,19 @@ class Console:
         """Print a table of rich, or text with its markup."""
         self.close()
         self.rich.print(renderable)
+
+    def table(self, columns: Sequence[str], rows: Iterable[Iterable[object]]) -> None:
+        """Print a table; columns named ``>name`` are aligned to the right, the last is wrapped."""
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(box=None, pad_edge=False)
+        for name in columns:
+            justify: Any = "right" if name.startswith(">") else "left"
+            table.add_column(name.lstrip(">"), justify=justify, no_wrap=name is not columns[-1])
+        for row in rows:
+            table.add_row(*(Text(printable(str(cell))) for cell in row))
+        self.print(table)
 
     def show(self, text: str) -> None:
         """Show the current step in a terminal."""
@@ -147,18 +159,8 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
-class _IgnoringErrors(io.FileIO):
-    """A file that ignores write errors: a lost message must not stop a command."""
-
-    def write(self, content: "bytes | bytearray | memoryview") -> int:  # type: ignore[override]
-        try:
-            return super().write(content)
-        except OSError:
-            return len(content)
-
-
 def prepare_streams() -> None:
-    """Make standard streams safe to use; call it once, at the start of the process.
+    """Open closed standard streams; call it once, at the start of the process.
 
     The next file that is opened would get the descriptor of a closed stream, and messages would be
     written to this file. A file that cannot be read or written takes the descriptor instead.
@@ -168,15 +170,8 @@ def prepare_streams() -> None:
             os.fstat(number)
         except OSError:
             os.open(os.devnull, mode)  # takes the lowest free descriptor
-    present: Any = sys.stderr
-    below = present and getattr(present.buffer, "raw", present.buffer)
-    if below is None or isinstance(below, io.FileIO):  # not a Windows console, which takes text
-        sys.stderr = io.TextIOWrapper(
-            io.BufferedWriter(_IgnoringErrors(2, "wb", closefd=False)),
-            encoding="utf-8" if present is None else present.encoding,
-            errors="backslashreplace",
-            line_buffering=True,
-        )
+    if sys.stderr is None:  # click would print errors on standard output
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
 
 
 def standard_input() -> Any:

@@ -11,6 +11,27 @@ from ambilearn.cli.options import Group
 from ambilearn.datasets.errors import DatasetError
 
 
+class _Download:
+    """Number of downloaded bytes, with the interface that pooch expects."""
+
+    def __init__(self, console: Console, name: str) -> None:
+        self._console, self._name = console, name
+        self.total, self._done = 0, 0
+
+    def update(self, count: int) -> None:
+        """Count bytes and show their number."""
+        self._done += count
+        total = f" of {self.total / 1e6:.1f}" if self.total else ""
+        self._console.stage(f"downloading {self._name}: {self._done / 1e6:.1f}{total} MB")
+
+    def reset(self) -> None:
+        """Set the number of bytes to zero."""
+        self._done = 0
+
+    def close(self) -> None:
+        """Do nothing: the console ends the spinner."""
+
+
 @click.group(cls=Group)
 def data() -> None:
     """List, download and check the data sets."""
@@ -31,23 +52,21 @@ def data_home_option(command: Callable[..., Any]) -> Callable[..., Any]:
 @data_home_option
 def list_command(data_home: Path | None) -> None:
     """List the data sets that can be loaded by name."""
-    from rich.table import Table
-
     from ambilearn.datasets import list_datasets
     from ambilearn.datasets.fetch import search_folders
 
-    table = Table(box=None, pad_edge=False)
-    table.add_column("name", style="bold", no_wrap=True)
-    for heading in ("rows", "features", "labels", "candidates"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("on this machine", no_wrap=True)
-    for entry in list_datasets(data_home=data_home):
-        candidates = f"{entry.mean_candidates:.2f}" if entry.mean_candidates else "–"
-        numbers = (entry.n_rows, entry.n_features, entry.n_labels)
-        here = "yes" if entry.available else "[dim]no[/dim]"
-        table.add_row(entry.name, *map(str, numbers), candidates, here)
     console = Console()
-    console.print(table)
+    console.table(
+        ["name", ">rows", ">features", ">labels", ">candidates", "on this machine"],
+        (
+            (
+                *(entry.name, entry.n_rows, entry.n_features, entry.n_labels),
+                f"{entry.mean_candidates:.2f}" if entry.mean_candidates else "–",
+                "yes" if entry.available else "no",
+            )
+            for entry in list_datasets(data_home=data_home)
+        ),
+    )
     console.print(
         "\n[bold]candidates[/bold] is the mean number of candidate labels per row, – for ordinary "
         "data sets. [bold]ambilearn data fetch NAME[/bold] downloads a data set. Searched folders:"
@@ -67,7 +86,6 @@ def fetch(names: tuple[str, ...], everything: bool, force: bool, data_home: Path
     Files that are already on this machine are only verified. The exit status is 0 if all requested
     data sets are available afterwards, otherwise 1.
     """
-    from ambilearn.cli.progress import DownloadBar
     from ambilearn.datasets.fetch import fetch_file
 
     entries = _entries(names, everything)
@@ -77,12 +95,14 @@ def fetch(names: tuple[str, ...], everything: bool, force: bool, data_home: Path
             console.say(f"{info.name}: part of scikit-learn, nothing to download")
             continue
         try:
-            with DownloadBar(console, info.name) as bar:
-                path = fetch_file(info, data_home, force=force, progress=bar)
+            progress = _Download(console, info.name)
+            path = fetch_file(info, data_home, force=force, progress=progress)
         except DatasetError as error:
             failed = True
             console.error(f"{info.name}: {error}")
             continue
+        finally:
+            console.close()
         console.say(f"{info.name}: {path}")
         console.say(f"  license: {info.license}")
     if failed:

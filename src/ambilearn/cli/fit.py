@@ -18,7 +18,7 @@ from ambilearn.cli.options import (
     method_options,
     votes_options,
 )
-from ambilearn.cli.plan import Request
+from ambilearn.cli.plan import Plan, Request
 from ambilearn.cli.predict import predict
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from ambilearn.tables.read import CandidateTable
 
 _PREDICTED = ("label", "score", "confidence")  # new columns of `predict`
-_SIZES = ((2**30, "GB"), (2**20, "MB"), (2**10, "kB"))
 
 
 @click.command(
@@ -59,11 +58,11 @@ def fit(table: str, out: Path | None, **options: Any) -> None:
         request.check(console, out)
         console.show("reading the table")  # before the imports, which take a while
         request.check_savable(out)
-        write_model(console, request, request.read(), out)
+        write_model(console, request, request.plan(console, request.read(), new_rows=True), out)
 
 
-def write_model(console: Console, request: Request, table: "CandidateTable", out: Path) -> None:
-    """Learn from a table, describe the model and save it."""
+def write_model(console: Console, request: Request, plan: Plan, out: Path) -> None:
+    """Fit a model to a table, describe the model and save it."""
     from ambilearn.cli.result_summary import (
         describe_accuracy,
         describe_calibration,
@@ -71,7 +70,6 @@ def write_model(console: Console, request: Request, table: "CandidateTable", out
     )
     from ambilearn.tables.model import fit_table
 
-    plan = request.plan(console, table, new_rows=True)
     model = fit_table(**plan._asdict(), progress=console.stage)
     describe_model(console, model, plan.params)
     describe_calibration(console, model.calibration, new_rows=True)
@@ -85,11 +83,15 @@ def save(
     console: Console, model: "TableModel", out: Path, request: Request, table: "CandidateTable"
 ) -> None:
     """Save a model, and say how to use it for the table that it was fitted to."""
+    from rich.filesize import decimal
+
     from ambilearn.tables.model_file import save_model
 
     console.show("saving the model")
     save_model(model, out)
-    console.say(f"saved {out} ({_size(out)}). To label a table with the same features:")
+    console.say(
+        f"saved {out} ({decimal(out.stat().st_size)}). To label a table with the same features:"
+    )
     context = click.get_current_context()
     command = command_line(
         context,
@@ -100,11 +102,3 @@ def save(
         prefix=free_prefix(table.frame, _PREDICTED, context.params.get("prefix", "")),
     )
     console.say(f"  {command}")
-
-
-def _size(path: Path) -> str:
-    size = path.stat().st_size
-    for unit, name in _SIZES:
-        if size >= unit:
-            return f"{size / unit:.1f} {name}"
-    return f"{size} bytes"

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,13 +10,16 @@ import click
 
 from ambilearn._utils.text import pluralize
 from ambilearn.cli.console import Console
-from ambilearn.cli.options import Group
+from ambilearn.cli.options import WRITTEN_FILE, Group
 from ambilearn.cli.outputs import check_outputs
-from ambilearn.cli.paper_run import FILE, FOLDER, OUTPUT, chosen_specs, common_options, run
+from ambilearn.cli.paper_run import FOLDER, OUTPUT, chosen_specs, experiment_options, run
 
 if TYPE_CHECKING:
     from ambilearn.experiments.results import ExperimentResults
     from ambilearn.experiments.store import Store
+
+
+_out_folder = partial(click.option, "--out", type=FOLDER, metavar="FOLDER")
 
 
 @click.group(cls=Group)
@@ -51,10 +55,8 @@ def _check_outputs(
 
 
 @paper.command()
-@common_options
-@click.option(
-    "--out", type=FOLDER, metavar="FOLDER", help="Write the tables as Markdown, CSV and LaTeX."
-)
+@experiment_options
+@_out_folder(help="Write the tables as Markdown, CSV and LaTeX.")
 def tables(store: Path, out: Path | None, **choice: Any) -> None:
     """Show the tables of experiments, and write them with --out."""
     from ambilearn.experiments.render import table_files, to_rich, write_tables
@@ -73,15 +75,8 @@ def tables(store: Path, out: Path | None, **choice: Any) -> None:
 
 
 @paper.command()
-@common_options
-@click.option(
-    "--out",
-    type=FOLDER,
-    default=OUTPUT / "figures",
-    show_default=True,
-    metavar="FOLDER",
-    help="Folder of the figures.",
-)
+@experiment_options
+@_out_folder(help="Folder of the figures.", default=OUTPUT / "figures")
 def figures(store: Path, out: Path, **choice: Any) -> None:
     """Draw the figures of experiments as SVG and PNG."""
     from ambilearn.experiments.figures import build_figures, figure_files, write_figures
@@ -95,12 +90,11 @@ def figures(store: Path, out: Path, **choice: Any) -> None:
 
 
 @paper.command()
-@common_options
+@experiment_options
 @click.option(
     "--out",
-    type=FILE,
+    type=WRITTEN_FILE,
     default=OUTPUT / "report.html",
-    show_default=True,
     metavar="FILE",
     help="File of the report.",
 )
@@ -119,8 +113,8 @@ def report(store: Path, out: Path, **choice: Any) -> None:
 
 
 @paper.command()
-@common_options
-@click.option("--out", type=FOLDER, metavar="FOLDER", help="Write the table as well.")
+@experiment_options
+@_out_folder(help="Write the table as well.")
 def verify(store: Path, out: Path | None, **choice: Any) -> None:
     """Compare published and measured numbers.
 

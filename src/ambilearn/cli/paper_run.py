@@ -1,7 +1,6 @@
 """The command ``ambilearn paper run``: run experiments and store their results."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +9,7 @@ import click
 from ambilearn._utils.text import format_duration, pluralize
 from ambilearn.cli.console import Console
 from ambilearn.cli.errors import check_memory_limit, describe_error
+from ambilearn.cli.options import WRITTEN_FILE, add_options
 from ambilearn.experiments.spec_form import MAX_RUNS
 
 if TYPE_CHECKING:
@@ -21,33 +21,26 @@ if TYPE_CHECKING:
 
 OUTPUT = Path("out")
 FOLDER = click.Path(file_okay=False, path_type=Path)
-FILE = click.Path(dir_okay=False, path_type=Path)
 
-
-def common_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the shared options: experiments, number of runs, store."""
-    for add in (
-        click.argument("names", nargs=-1, metavar="[NAME]..."),
-        click.option("--quick", is_flag=True, help="Smaller version of each experiment."),
-        click.option(
-            "--runs", type=click.IntRange(1, MAX_RUNS), metavar="N", help="Number of random splits."
-        ),
-        click.option(
-            "--scaling",
-            type=click.Choice(["all", "train", "none"]),
-            help="Rows over which features are z-scored. By default as defined in the experiment.",
-        ),
-        click.option(
-            "--store",
-            type=FILE,
-            default=OUTPUT / "results.sqlite",
-            show_default=True,
-            metavar="FILE",
-            help="SQLite file with the results.",
-        ),
-    )[::-1]:
-        command = add(command)
-    return command
+experiment_options = add_options(
+    click.argument("names", nargs=-1, metavar="[NAME]..."),
+    click.option("--quick", is_flag=True, help="Smaller version of each experiment."),
+    click.option(
+        "--runs", type=click.IntRange(1, MAX_RUNS), metavar="N", help="Number of random splits."
+    ),
+    click.option(
+        "--scaling",
+        type=click.Choice(["all", "train", "none"]),
+        help="Rows over which features are z-scored. By default as defined in the experiment.",
+    ),
+    click.option(
+        "--store",
+        type=WRITTEN_FILE,
+        default=OUTPUT / "results.sqlite",
+        metavar="FILE",
+        help="SQLite file with the results.",
+    ),
+)
 
 
 def chosen_specs(
@@ -70,21 +63,19 @@ def chosen_specs(
 
 
 @click.command()
-@common_options
+@experiment_options
 @click.option("--methods", metavar="A,B", help="Only these methods, such as PL-CL or plcl.")
 @click.option("--data", "sets", metavar="A,B", help="Only these data sets.")
 @click.option(
     "--select",
     type=click.Choice(["fixed", "label-free", "oracle"]),
     default="fixed",
-    show_default=True,
     help="How hyper-parameters are chosen, for methods that the paper tunes. oracle uses the test "
     "labels, as an upper bound.",
 )
 @click.option(
     "--search",
     default="halving:16",
-    show_default=True,
     metavar="HOW",
     help="Points of the paper's grid to try: random:N, halving:N, or grid for all.",
 )
@@ -92,7 +83,6 @@ def chosen_specs(
     "--scoring",
     type=click.Choice(["covering", "approximated"]),
     default="covering",
-    show_default=True,
     help="Score of a label-free choice: covering rate or approximated accuracy.",
 )
 @click.option(
@@ -159,7 +149,6 @@ def _run(tasks: list["Task"], path: Path, jobs: int, data_home: Path | None, aga
     """Run the tasks that are not in the store, with messages; return the number of failed tasks."""
     from joblib import cpu_count
 
-    from ambilearn.cli.progress import TaskBar
     from ambilearn.experiments.run import TimeLeft, missing_tasks, run_tasks
     from ambilearn.experiments.store import Store
 
@@ -171,25 +160,39 @@ def _run(tasks: list["Task"], path: Path, jobs: int, data_home: Path | None, aga
         missing = missing_tasks(tasks, store, again=again)
         time_left = TimeLeft(missing, store, cpu_count() if jobs == -1 else jobs)
         describe_plan(console, store, tasks, missing, time_left)
-        with _explain_errors(path), TaskBar(console, len(missing), time_left) as bar:
+        note = Progress(console, len(missing), time_left).note
+        try:
             summary = run_tasks(
-                missing, store, jobs=jobs, data_home=data_home, again=again, on_result=bar.note
+                missing, store, jobs=jobs, data_home=data_home, again=again, on_result=note
             )
+        except BrokenPipeError:  # click handles it
+            raise
+        except (OSError, MemoryError) as error:
+            message = f"{describe_error(error)} {_how_to_continue(path)}"
+            raise click.ClickException(message) from error
+        finally:
+            console.close()
         console.say(f"{summary.done} done, {summary.failed} failed.")
         if summary.failed:
             describe_failures(console, store, missing)
     return summary.failed
 
 
-@contextmanager
-def _explain_errors(store: Path) -> Iterator[None]:
-    """Add how to continue to errors of the system."""
-    try:
-        yield
-    except BrokenPipeError:  # click handles it
-        raise
-    except (OSError, MemoryError) as error:
-        raise click.ClickException(f"{describe_error(error)} {_how_to_continue(store)}") from error
+class Progress:
+    """Number of finished tasks and remaining time."""
+
+    def __init__(self, console: Console, n_tasks: int, time_left: "TimeLeft") -> None:
+        self._console, self._time_left = console, time_left
+        self._n_tasks, self._n_done, self._n_failed = n_tasks, 0, 0
+
+    def note(self, result: "Result") -> None:
+        """Count and show a finished task."""
+        self._time_left.note(result)
+        self._n_done += 1
+        self._n_failed += result.status == "failed"
+        left = f"about {format_duration(self._time_left.seconds())} left"
+        failed = f", {self._n_failed} failed" if self._n_failed else ""
+        self._console.stage(f"measuring: {self._n_done}/{self._n_tasks} tasks, {left}{failed}")
 
 
 def _how_to_continue(store: Path) -> str:

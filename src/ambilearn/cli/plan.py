@@ -16,7 +16,6 @@ from ambilearn.tables.description import FileFormat, TableDescription
 
 if TYPE_CHECKING:
     from ambilearn.tables.given_labels import CorrectedTable
-    from ambilearn.tables.model import TableModel
     from ambilearn.tables.read import CandidateTable
 
 
@@ -165,15 +164,21 @@ class Request:
                 f"images: only shown. --embed {image}=MODEL makes features of {image} by a "
                 "pretrained network; --method deepplcl trains a network on the images alone"
             )
-        plan = self._plan(console, table)
+        plan = self.choose_method(console, table)
         if not self._should_judge(console, table):
             return plan
         return self._judge(console, plan, new_rows and not plan.fast)
 
-    def _plan(self, console: Console, table: "CandidateTable") -> Plan:
-        learning = self.learning
-        params = learning.parameters()
-        method = learning.method or _default_method(console, table, params, learning.tune)
+    def choose_method(self, console: Console, table: "CandidateTable") -> Plan:
+        """Learn from a table with the given method, or with the one that is best for the table."""
+        from ambilearn.tables.methods import choose_default
+
+        learning, params = self.learning, self.learning.parameters()
+        method = learning.method
+        if method is None:
+            method, reason = choose_default(table, params, tune=learning.tune)
+            other = "" if method == "plcl" else "; use --method plcl for the method of the paper"
+            console.say(f"method: {METHODS[method].name} (default {reason}){other}")
         return Plan(
             table, method, params, learning.tune, learning.seed, learning.device, learning.fast
         )
@@ -202,17 +207,6 @@ class Request:
         )
         describe_corrected(console, corrected)
         return corrected
-
-    def fit(self, console: Console, table: "CandidateTable") -> "TableModel":
-        """Fit a model to corrected labels."""
-        from ambilearn.cli.result_summary import describe_calibration, describe_model
-        from ambilearn.tables.model import fit_table
-
-        plan = self._plan(console, table)
-        model = fit_table(**plan._asdict(), progress=console.stage)
-        describe_model(console, model, plan.params)
-        describe_calibration(console, model.calibration, new_rows=True)
-        return model
 
     def _should_judge(self, console: Console, table: "CandidateTable") -> bool:
         """Whether to judge annotators; an error if options need it and it is impossible."""
@@ -333,14 +327,3 @@ def check_device(console: Console, device: str | None) -> None:
 
     with computing_on(device):
         pass
-
-
-def _default_method(
-    console: Console, table: "CandidateTable", params: dict[str, Any], tune: bool
-) -> str:
-    from ambilearn.tables.methods import choose_default
-
-    name, reason = choose_default(table, params, tune=tune)
-    other = "" if name == "plcl" else "; use --method plcl for the method of the paper"
-    console.say(f"method: {METHODS[name].name} (default {reason}){other}")
-    return name

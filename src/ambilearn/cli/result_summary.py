@@ -1,5 +1,6 @@
 """Summaries of results for the terminal."""
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from ambilearn.tables.model import TableModel
     from ambilearn.tables.read import CandidateTable
 
+_CHECK_FIRST = "\nCheck these rows first (the first row is 0):"
 CLOSE_CALL_MARGIN = 0.1
 _MAX_SHOWN_ROWS = 10
 _MAX_SHOWN_ANNOTATORS = 10
@@ -90,9 +92,6 @@ def _without_answer(table: "CandidateTable") -> NDArray[np.bool_]:
 
 def describe_cleaned(console: Console, cleaned: "CleanedTable") -> None:
     """How ambiguous the table is, and the rows to check first."""
-    from rich.table import Table
-    from rich.text import Text
-
     table = cleaned.table
     ambiguous = int((table.candidates.sizes > 1).sum())
     judged = table.judgment is not None
@@ -112,32 +111,25 @@ def describe_cleaned(console: Console, cleaned: "CleanedTable") -> None:
     first = [row for row in cleaned.order[:_MAX_SHOWN_ROWS].tolist() if _is_open(cleaned, row)]
     if not first:
         return
-    shown = Table(box=None, pad_edge=False)
-    shown.add_column("row", justify="right", no_wrap=True)
+    doubtful = [] if cleaned.doubt is None else [">doubt", "suggestion"]
+    scores = f"{'labels' if judged else 'candidates'} and their scores"
+    console.say(_CHECK_FIRST)
+    console.table([">row", *doubtful, "label", scores], (_row_to_check(cleaned, i) for i in first))
+
+
+def _row_to_check(cleaned: "CleanedTable", row: int) -> Iterator[object]:
+    yield row
     if cleaned.doubt is not None:
-        shown.add_column("doubt", justify="right", no_wrap=True)
-        shown.add_column("suggestion", no_wrap=True)
-    shown.add_column("label", no_wrap=True)
-    shown.add_column(f"{'labels' if judged else 'candidates'} and their scores")
-    for row in first:
-        pairs = cleaned.candidates(row)
-        listing = ", ".join(f"{_short(label)} {score:.2f}" for label, score in pairs[:4])
-        rest = f", and {len(pairs) - 4} more" if len(pairs) > 4 else ""
-        cells: list[Any] = [row]
-        if cleaned.doubt is not None:
-            suggestion = cleaned.doubt.suggestion[row]
-            cells += [f"{cleaned.doubt.score[row]:.2f}", _short(suggestion or "")]
-        cells += [_short(pairs[0][0]), listing + rest]
-        shown.add_row(*(Text(str(cell)) for cell in cells))
-    console.say("\nCheck these rows first (the first row is 0):")
-    console.print(shown)
+        yield f"{cleaned.doubt.score[row]:.2f}"
+        yield _short(cleaned.doubt.suggestion[row] or "")
+    pairs = cleaned.candidates(row)
+    yield _short(pairs[0][0])
+    rest = f", and {len(pairs) - 4} more" if len(pairs) > 4 else ""
+    yield ", ".join(f"{_short(label)} {score:.2f}" for label, score in pairs[:4]) + rest
 
 
 def describe_corrected(console: Console, corrected: "CorrectedTable") -> None:
     """How many labels were changed, and the rows to check first."""
-    from rich.table import Table
-    from rich.text import Text
-
     doubt, n = corrected.doubt, len(corrected.given)
     changed = int(np.sum(corrected.given != doubt.label))
     console.say(
@@ -159,21 +151,19 @@ def describe_corrected(console: Console, corrected: "CorrectedTable") -> None:
     first = [i for i in corrected.order.tolist() if doubt.doubtful[i] and i not in settled]
     if not first:
         return
-    shown = Table(box=None, pad_edge=False)
-    for name in ("row", "doubt", "confidence"):
-        shown.add_column(name, justify="right", no_wrap=True)
-    for name in ("given", "label", "suggestion"):
-        shown.add_column(name, no_wrap=True)
-    for row in first[:_MAX_SHOWN_ROWS]:
-        cells = (
-            row,
-            f"{doubt.score[row]:.2f}",
-            f"{doubt.confidence[row]:.2f}",
-            *map(_short, (corrected.given[row], doubt.label[row], doubt.suggestion[row] or "")),
-        )
-        shown.add_row(*(Text(str(cell)) for cell in cells))
-    console.say("\nCheck these rows first (the first row is 0):")
-    console.print(shown)
+    console.say(_CHECK_FIRST)
+    console.table(
+        [">row", ">doubt", ">confidence", "given", "label", "suggestion"],
+        (
+            (
+                row,
+                f"{doubt.score[row]:.2f}",
+                f"{doubt.confidence[row]:.2f}",
+                *map(_short, (corrected.given[row], doubt.label[row], doubt.suggestion[row] or "")),
+            )
+            for row in first[:_MAX_SHOWN_ROWS]
+        ),
+    )
 
 
 def describe_doubt(console: Console, table: "CandidateTable", doubt: "Doubt | None") -> None:
@@ -201,9 +191,6 @@ def _short(label: Any, limit: int = 30) -> str:
 
 def describe_annotators(console: Console, judged: Any) -> None:
     """Agreement, answers and most frequent confusions, of the least reliable annotators first."""
-    from rich.table import Table
-    from rich.text import Text
-
     frame = judged.annotators.to_frame()
     chosen = "".join(
         f"; {key}={value} chosen by the answers" for key, value in judged.chosen.items()
@@ -212,16 +199,21 @@ def describe_annotators(console: Console, judged: Any) -> None:
         f"{pluralize(len(frame), 'annotator')} judged by their answers and the features "
         f"(trust in the features: {judged.feature_trust:.0%}{chosen})"
     )
-    shown = Table(box=None, pad_edge=False)
-    shown.add_column("annotator", no_wrap=True)
-    shown.add_column("answers", justify="right", no_wrap=True)
-    shown.add_column("agreement (95 %)", justify="right", no_wrap=True)
-    shown.add_column("most frequent confusions: right → given (how often)")
-    for row in frame.head(_MAX_SHOWN_ANNOTATORS).itertuples(index=False):
-        agreement = f"{row.agreement:.0%} ({row.low:.0%}–{row.high:.0%})"
-        cells = (row.annotator, f"{row.answers:,}", agreement, row.confusions)
-        shown.add_row(*(Text(printable(str(cell))) for cell in cells))
-    console.print(shown)
+    console.table(
+        [
+            *("annotator", ">answers", ">agreement (95 %)"),
+            "most frequent confusions: right → given (how often)",
+        ],
+        (
+            (
+                row.annotator,
+                f"{row.answers:,}",
+                f"{row.agreement:.0%} ({row.low:.0%}–{row.high:.0%})",
+                row.confusions,
+            )
+            for row in frame.head(_MAX_SHOWN_ANNOTATORS).itertuples(index=False)
+        ),
+    )
     if len(frame) > _MAX_SHOWN_ANNOTATORS:
         rest = frame.iloc[_MAX_SHOWN_ANNOTATORS:]
         console.say(
