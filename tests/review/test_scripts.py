@@ -215,6 +215,7 @@ def test_corrections_are_written_and_read_again(run):
         ("row,candidates,label\n0,bob|anna,a\n0,anna|bob,b\n", "Line 3: row 0 occurs a second"),
         ("row,candidates,label\n0,bob|anna, \n", "Line 2: row 0 has no label"),
         ('row,candidates,label\n0,"bob|anna,a\n', "A quotation mark is opened"),
+        (f"row,candidates,label\n0,bob|anna,{'a' * 100_001}\n", "label of row 0 is too long"),
     ],
 )
 def test_other_files_are_explained(run, text, message):

@@ -12,7 +12,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from itertools import count
+from itertools import chain, count, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Self
 
@@ -142,9 +142,9 @@ class Journal:
         rows: ReviewedRows,
         check_label: Callable[[str], object] = str,
     ) -> None:
-        self.path = Path(path)
+        self.path = self._first = Path(path)
         self.notice: str | None = None
-        self._check_no_later(self.path)
+        self._check_no_later()
         is_new = not self.path.exists()
         self._file = _open_locked(self.path)
         try:
@@ -252,23 +252,24 @@ class Journal:
         return hashlib.sha256(self._file.read())
 
     def _create_another(self) -> Path:
-        """Open a new file, under our name if that is free; otherwise beside it."""
-        for number in count(1):
-            path = self.path if number == 1 else _numbered(self.path, number)
+        """Open a new file, under our name if that is free; otherwise with the next number."""
+        beside = (_numbered(self._first, number) for number in count(2))
+        for path in chain([self.path], beside):
             with suppress(FileExistsError):
                 self._file = _open_locked(path, os.O_EXCL)
                 self._state = self._stat()
                 return path
         raise AssertionError
 
-    def _check_no_later(self, path: Path) -> None:
-        later = _numbered(path, 2)
-        with suppress(OSError):
-            if later.read_bytes().startswith(_START):
+    def _check_no_later(self) -> None:
+        """Raise an error if another file beside this one has the later answers."""
+        found = (_numbered(self._first, number) for number in count(2))
+        for later in reversed(list(takewhile(os.path.lexists, found))):
+            if _is_journal(later):
                 raise InvalidFileError(
                     f"{later} has the later answers of this review: it was written when another "
-                    f"program had changed {path.name}. Pass --journal {later}, or move that file "
-                    "away."
+                    f"program had changed {self.path.name}. Pass --journal {later}, or move that "
+                    "file away."
                 )
 
 
@@ -350,6 +351,14 @@ def replay(entries: Sequence[Mapping[str, Any]]) -> Replay:
     last = {row: step["random"] for step in steps for row in step["labels"]}
     random = {row for row, is_random in last.items() if is_random and row in labels}
     return Replay(steps, labels, list(skipped), random)
+
+
+def _is_journal(path: Path) -> bool:
+    with suppress(OSError):
+        if path.is_file():  # a pipe would wait
+            with open(path, "rb") as file:
+                return file.read(len(_START)) == _START
+    return False
 
 
 def _numbered(path: Path, number: int) -> Path:
