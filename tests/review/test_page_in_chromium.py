@@ -3,7 +3,6 @@
 import csv
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from click.testing import CliRunner
 from loopback import serve
@@ -11,7 +10,6 @@ from loopback import serve
 from ambilearn.cli.main import main
 from ambilearn.review import Review, ReviewRow, write_review
 from ambilearn.review.images import Images
-from ambilearn.tables.corrections import read_corrections
 
 csv.field_size_limit(2**24)  # of labels of a megabyte
 
@@ -117,13 +115,6 @@ def test_candidates_have_bars_as_long_as_their_confidences(window, people_page):
     expect(card(page, 5).locator("dt")).to_have_text(["photo"])  # an empty cell is not shown
 
 
-def test_scores_are_numbers_and_not_per_cent(window, people, tmp_path):
-    page = window.open(write_review(people, tmp_path / "scores.html"))
-    expect(page.locator("header")).to_contain_text("6 rows, 3 labels, scores by PLCL")
-    expect(card(page, 2).locator(".share")).to_have_text(["0.50", "0.30", "0.20"])
-    expect(page.locator("main")).not_to_contain_text("%")
-
-
 def test_page_of_given_labels(window, people, tmp_path):
     """The chosen label is first, also if another one is more likely; notes mark the others."""
     kept = ReviewRow(["a", ""], ["anna", "bob"], [0.7, 0.3], "bob", suggestion="anna", rank=1)
@@ -165,20 +156,6 @@ def test_page_of_an_audit(window, people, tmp_path):
     press(page, "Delete")
     page.locator("#file").set_input_files(path)
     expect(page.locator("#decided")).to_have_text("1 of 2 decided")
-
-
-def test_sort_orders(window, people_page):
-    page = window.open(people_page)
-    for order, rows in {
-        "Most certain first": [3, 0, 5, 2, 1, 4],
-        "Order of the table": [0, 1, 2, 3, 4, 5],
-        "By label": [1, 5, 0, 3, 4, 2],
-        "Most candidates first": [4, 2, 1, 5, 0, 3],
-        "Most ambiguous first": [4, 1, 2, 5, 0, 3],
-        "First to look at": [4, 1, 2, 5, 0, 3],
-    }.items():
-        page.get_by_label("Order").select_option(order)
-        assert shown(page) == rows, order
 
 
 def test_filters_by_status_and_label(window, people_page):
@@ -274,12 +251,6 @@ def test_accept_and_correct_by_keyboard(window, people_page):
     expect(progress).to_have_attribute("aria-valuemax", "6")
 
 
-def test_the_next_row_is_the_next_undecided_one(window, people_page):
-    page = window.open(people_page)
-    press(page, "j", "Enter", "k", "k", "Enter")  # row 1, then row 4 above it
-    expect_current(page, 2)
-
-
 def test_a_key_held_down_decides_once(window, people_page):
     page = window.open(people_page)
     for _ in range(5):  # without the key being let go these are repetitions
@@ -337,23 +308,6 @@ def test_a_label_that_the_table_does_not_have(window, people_page):
     expect(chosen(page, 4)).to_have_text("dora")
     expect(card(page, 4)).to_contain_text("not a candidate")
     expect(card(page, 4).locator(".chip")).to_have_text("corrected")
-
-
-@pytest.mark.parametrize("form", ["Zoe\u0308", "Zo\u200b\u00eb\u00a0", "\u2060Zo\u00eb\ufeff"])
-def test_forms_of_one_label_are_one_label(window, tmp_path, form):
-    rows = [ReviewRow([], ["Zo\u00eb", "bob"], [0.6, 0.4], f"{form}|bob") for _ in range(2)]
-    page = window.open(write_review(Review("t.csv", [], rows), tmp_path / "r.html"))
-    press(page, "o")
-    page.get_by_role("combobox", name="Label", exact=True).fill(form)
-    expect(options(page)).to_have_text(["Zo\u00eb"])  # none of them is new
-    press(page, "Enter")
-    file = tmp_path / "c.csv"
-    file.write_text(f"row,candidates,label\n1,bob|Zo\u00eb,{form}\n", encoding="utf-8")
-    page.locator("#file").set_input_files(file)
-    expect(page.locator("#decided")).to_have_text("2 of 2 decided")
-    for row in range(2):
-        expect(chosen(page, row)).to_have_text("Zo\u00eb")
-        expect(card(page, row).locator(".chip")).to_have_text("accepted")
 
 
 def test_deciding_with_the_mouse(window, people_page):
@@ -472,14 +426,6 @@ def test_reload_keeps_the_work_if_the_browser_does_not_find_it(window, people, p
     expect(page.locator("#decided")).to_have_text("3 of 6 decided")
 
 
-def test_work_that_an_older_version_stored_is_found(window, people, people_page):
-    page = window.open(people_page)
-    key = f"ambilearn-review:{people.fingerprint}"
-    page.evaluate("key => localStorage.setItem(key, '[[4, \"bob\"]]')", key)
-    page.reload()
-    expect(chosen(page, 4)).to_have_text("bob")
-
-
 def test_work_belongs_to_the_table_not_to_the_file(window, people, people_page, tmp_path):
     press(window.open(people_page), "Enter")
     other_method = replace(people, method="PLKNN")
@@ -488,45 +434,6 @@ def test_work_belongs_to_the_table_not_to_the_file(window, people, people_page, 
     other_table = replace(people, rows=[replace(people.rows[0], raw="bob|anna"), *people.rows[1:]])
     page = window.open(write_review(other_table, tmp_path / "other.html"))
     expect(page.locator("#decided")).to_have_text("0 of 6 decided")
-
-
-def test_decisions_that_came_with_the_page_can_be_taken_back(window, people, tmp_path):
-    rows = [replace(row, decision="cleo" if i < 2 else None) for i, row in enumerate(people.rows)]
-    page = window.open(write_review(replace(people, rows=rows), tmp_path / "page.html"))
-    expect(page.locator("#decided")).to_have_text("2 of 6 decided")
-    expect_current(page, 4)
-    press(page, "j", "Delete")
-    page.reload()
-    expect(chosen(page, 1)).to_have_count(0)
-    expect(chosen(page, 0)).to_have_text("cleo")
-
-
-def test_new_corrections_come_before_older_decisions(window, people, people_page, tmp_path):
-    """Whoever edits the downloaded file and makes the page anew wants what is in the file."""
-    page = window.open(people_page)
-    press(page, "Enter", "2")  # bob for row 4, bob for row 1
-    rows = [replace(row, decision="anna" if i == 4 else None) for i, row in enumerate(people.rows)]
-    again = write_review(replace(people, rows=rows, calibrated=True), tmp_path / "again.html")
-    new = window.open(again)
-    expect(chosen(new, 4)).to_have_text("anna")
-    expect(chosen(new, 1)).to_have_text("bob")
-    expect(new.locator("#message")).to_have_text("1 row follows the new corrections.")
-    new.reload()
-    expect(chosen(new, 4)).to_have_text("anna")
-    new.close()
-    page.reload()  # without corrections again
-    expect(chosen(page, 4)).to_have_count(0)
-    press(page, "u")
-    expect(chosen(page, 4)).to_have_text("anna")
-    expect(chosen(page, 1)).to_have_text("bob")
-
-
-def test_two_tabs_share_their_work(window, people_page):
-    first, second = window.open(people_page), window.open(people_page)
-    press(first, "Enter")
-    expect(second.locator("#decided")).to_have_text("1 of 6 decided")
-    press(second, "End", "Enter")
-    expect(first.locator("#decided")).to_have_text("2 of 6 decided")
 
 
 def test_a_browser_that_keeps_nothing_says_so(window, people_page, tmp_path):
@@ -538,21 +445,12 @@ def test_a_browser_that_keeps_nothing_says_so(window, people_page, tmp_path):
     assert read_csv(download(page, tmp_path))[1] == ["4", "anna|bob|cleo", "bob"]
 
 
-def test_damaged_storage_is_ignored(window, people, people_page):
-    key = f"ambilearn-review:{people.fingerprint}"
-    texts = (
-        "{broken",
-        "null",
-        "7",
-        '{"4":"bob"}',
-        '{"time":9e15,"labels":7}',
-        '[7,[4,7],[99,"bob"]]',
-    )
-    for stored in (*texts, '{"time":9e15,"labels":[[4,7],["x","bob"]]}'):
-        page = window.open(people_page)
-        page.evaluate("([key, value]) => localStorage.setItem(key, value)", [key, stored])
-        page.reload()
-        expect(page.locator("#decided")).to_have_text("0 of 6 decided")
+def test_two_tabs_share_their_work(window, people_page):
+    first, second = window.open(people_page), window.open(people_page)
+    press(first, "Enter")
+    expect(second.locator("#decided")).to_have_text("1 of 6 decided")
+    press(second, "End", "Enter")
+    expect(first.locator("#decided")).to_have_text("2 of 6 decided")
 
 
 # ---- files ----
@@ -571,56 +469,6 @@ def test_download_is_what_was_chosen(window, people, people_page, tmp_path):
         ["2", "anna|bob|cleo", 'Łukasz "L", jr'],
         ["4", "anna|bob|cleo", "bob"],
     ]
-
-
-def test_download_loads_into_another_browser(window, people_page, tmp_path):
-    page = window.open(people_page)
-    press(page, "Enter", "2")
-    path = download(page, tmp_path)
-    window.reset()
-    other = window.open(people_page)
-    expect(other.locator("#decided")).to_have_text("0 of 6 decided")
-    press(other, "End", "Enter")
-    other.locator("#file").set_input_files(path)
-    expect(other.locator("#decided")).to_have_text("3 of 6 decided")
-    expect(chosen(other, 1)).to_have_text("bob")
-    other.reload()
-    expect(other.locator("#decided")).to_have_text("3 of 6 decided")
-
-
-def test_loading_is_one_step_to_undo(window, people_page, tmp_path):
-    file = tmp_path / "c.csv"
-    file.write_bytes(
-        b'\xef\xbb\xbfrow,candidates,label\r\n4,anna|bob|cleo,cleo\r\n1,"anna|bob",x\r\n'
-    )
-    page = window.open(people_page)
-    page.locator("#file").set_input_files(file)
-    expect(page.locator("#decided")).to_have_text("2 of 6 decided")
-    press(page, "u")
-    expect(page.locator("#decided")).to_have_text("0 of 6 decided")
-
-
-def test_a_file_that_does_not_fit_changes_nothing(window, people_page, tmp_path):
-    page = window.open(people_page)
-    header = "row,candidates,label\n"
-    for content, message in {
-        f"{header}4,anna|bob|cleo,bob\n1,anna|rob,rob\n": "belongs to another table: row 1",
-        f"{header}6,anna,anna\n": "no row “6”",
-        f"{header}-1,anna,anna\n": "no row “-1”",
-        f"{header}3,anna,\n": "row 3 has no label",
-        f"{header}3,anna,anna\n3,anna,bob\n": "row 3 occurs a second time",
-        f'{header}3,"anna,anna\n': "never closed",
-        f"{header}3\n": "belongs to another table",
-        "a,b\n1,2\n": "no column “row”",
-        "": "no column “row”",
-    }.items():
-        file = tmp_path / "c.csv"
-        file.write_text(content, encoding="utf-8")
-        page.locator("#file").set_input_files(file)
-        expect(page.get_by_role("alertdialog")).to_contain_text(message)
-        press(page, "Enter")
-        expect(page.get_by_role("alertdialog")).to_have_count(0)
-    expect(page.locator("#decided")).to_have_text("0 of 6 decided")
 
 
 def test_from_table_to_page_and_back(window, tmp_path, monkeypatch):
@@ -698,38 +546,6 @@ def test_a_suggestion_is_taken_by_a_key_and_by_a_click(window, suggesting_page, 
     assert found == [["3", "anna", "cleo"], ["5", "anna|bob", "dora"]]
 
 
-def test_a_suggestion_is_undone_and_another_label_is_possible(window, suggesting_page):
-    page = window.open(suggesting_page)
-    press(page, "s", "u")
-    expect(chosen(page, 3)).to_have_count(0)
-    expect_current(page, 3)
-    press(page, "o")
-    page.keyboard.type("bob")
-    press(page, "Enter")
-    expect(chosen(page, 3)).to_have_text("bob")
-    expect(card(page, 3).locator(".candidate .name")).to_have_text(["anna", "cleo", "bob"])
-
-
-def test_from_a_wrong_label_to_the_suggested_one(window, tmp_path, monkeypatch):
-    """review suggests it, a key takes it, and clean uses it."""
-    monkeypatch.chdir(tmp_path)
-    rows = [f"{i % 2 * 5 + i / 30},{'bob' if i % 2 else 'anna'}" for i in range(12)]
-    rows[4] = rows[4].replace("anna", "bob")
-    (tmp_path / "people.csv").write_text("\n".join(["x,names", *rows]), encoding="utf-8")
-    options = ["people.csv", "--candidates", "names", "--set", "n_neighbors=3"]
-    ambilearn("review", *options, "--out", "review.html")
-    page = window.open(tmp_path / "review.html")
-    expect_current(page, 4)
-    press(page, "s")
-    path = download(page, tmp_path)
-    assert read_csv(path)[1:] == [["4", "bob", "anna"]]
-    ambilearn("clean", *options, "--checked", path.name, "--out", "cleaned.csv")
-    header, *cleaned = read_csv(tmp_path / "cleaned.csv")
-    assert dict(zip(header, cleaned[4], strict=True))["label"] == "anna"
-    ambilearn("review", *options, "--fast", "--out", "plain.html")
-    expect(window.open(tmp_path / "plain.html").locator(".suggestion")).to_have_count(0)
-
-
 # ---- hostile tables ----
 
 
@@ -758,18 +574,6 @@ def test_hostile_labels_stay_text(window, hostile, tmp_path):
     press(page, "o")
     offered = options(page).evaluate_all("all => all.map(o => o.textContent)")
     assert set(offered) == {*HOSTILE[1:]}  # no candidates of the first row
-
-
-def test_hostile_labels_come_back_unchanged(window, hostile, tmp_path):
-    page = window.open(write_review(hostile, tmp_path / "page.html"))
-    press(page, *["Enter"] * len(HOSTILE))
-    path = download(page, tmp_path)
-    assert read_csv(path)[1:] == [[str(i), f"{t}|plain", t] for i, t in enumerate(HOSTILE)]
-    read = read_corrections(path, [row.raw for row in hostile.rows], np.array([*HOSTILE, "plain"]))
-    assert list(read.labels.values()) == [text.strip() for text in HOSTILE]
-    page.locator("#file").set_input_files(path)
-    expect(page.get_by_role("status").first).to_contain_text("decisions loaded")
-    expect(page.locator("[data-count=accepted]")).to_have_text(str(len(HOSTILE)))
 
 
 def test_nothing_can_be_sent(any_window, people_page):

@@ -7,9 +7,21 @@ import shutil
 import subprocess
 from importlib.resources import files
 
+import numpy as np
 import pytest
 
 from ambilearn._utils.labels import normalize_label
+from ambilearn.tables.corrections import read_corrections
+
+HOSTILE = [
+    'say "hi", twice',
+    "it's; two\nlines",
+    "carriage\rreturn",
+    "=1+1",
+    "back\\slash \\u003c",
+    "lines\u2028and\u2029paragraphs",
+    "__proto__",
+]
 
 # What a browser has and node does not; requests are answered by `reply(path, content)`.
 BROWSER = """
@@ -121,6 +133,14 @@ def test_a_large_answer_is_sent_in_parts(run):
     assert rows == list(range(100_000))
 
 
+def test_a_label_that_no_request_can_hold_is_refused_here(run):
+    """The server hangs up before it has read such a request, as if it could not be reached."""
+    label = 'const actions = [{ id: "a", kind: "answer", labels: [[1, "x".repeat(5e6)]] }];'
+    found = send(run, "() => [0]", label)
+    assert (found["sent"], found["waiting"]) == ([], [])
+    assert found["rejected"] == ["A label is too long."]
+
+
 def test_all_parts_are_sent_again_if_the_server_has_lost_them(run):
     reply = "(path) => [path === 'act' && sent.length < 12 ? 428 : 200]"
     found = send(run, reply, LARGE)
@@ -215,9 +235,121 @@ def test_corrections_are_written_and_read_again(run):
         ("row,candidates,label\n0,bob|anna,a\n0,anna|bob,b\n", "Line 3: row 0 occurs a second"),
         ("row,candidates,label\n0,bob|anna, \n", "Line 2: row 0 has no label"),
         ('row,candidates,label\n0,"bob|anna,a\n', "A quotation mark is opened"),
-        (f"row,candidates,label\n0,bob|anna,{'a' * 100_001}\n", "label of row 0 is too long"),
     ],
 )
 def test_other_files_are_explained(run, text, message):
     code = f"try {{ readCorrections({json.dumps(text)}, rows, '|') }} catch (error) "
     assert message in run("csv", ROWS + code + "{ return error.message }")
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_labels_come_back_unchanged(run, text):
+    code = f"""
+    const text = {json.dumps(text)};
+    const rows = [{{ index: 0, raw: `${{text}}|plain` }}];
+    const file = correctionsCsv(rows, {{ labelOf: () => text }});
+    return [file, readCorrections(file, rows, "|")];
+    """
+    file, pairs = run("csv", code)
+    assert pairs == [[0, text]]
+    read = read_corrections(io.StringIO(file), [f"{text}|plain"], np.array([text, "plain"]))
+    assert read.labels == {0: text}
+
+
+# --- storage --------------------------------------------------------------------------------------
+
+STORED = """
+const open = (given) => new StoredDecisions("key", given);
+const shown = (decisions) => [...decisions.labels].filter(([, label]) => label !== null);
+const given = [null, "cleo", null];
+"""
+
+
+def test_decisions_are_stored_and_those_of_the_page_can_be_taken_back(run):
+    code = """
+    const first = open(given);
+    first.decide([[1, null]]);
+    first.decide([[2, "bob"]]);
+    delete stores.local;  // as in loads of a file that have a storage of their own
+    return [shown(first), shown(open(given)), first.kept];
+    """
+    assert run("csv decisions storage", STORED + code) == [[[2, "bob"]], [[2, "bob"]], True]
+
+
+def test_labels_that_are_given_later_come_before_stored_ones(run):
+    code = """
+    open([null, null, null]).decide([[0, "anna"], [2, "bob"]]);
+    const again = open([null, null, "cleo"]);
+    const now = shown(again);
+    again.undo();
+    return [now, again.newlyGiven, shown(again), shown(open([null, null, "cleo"]))];
+    """
+    expected = [[[2, "cleo"], [0, "anna"]], 1, [[2, "bob"], [0, "anna"]]]
+    assert run("csv decisions storage", STORED + code) == [*expected, expected[2]]
+
+
+@pytest.mark.parametrize(
+    ("text", "labels"),
+    [
+        ('[[0, "bob"]]', [[1, "cleo"], [0, "bob"]]),  # of version 0.1
+        *[
+            (text, [[1, "cleo"]])
+            for text in ("{broken", "null", "7", '{"0": "bob"}', '{"time": 9e15, "labels": 7}',
+                         '[7, [0, 7], [99, "bob"]]', '{"time": 9e15, "labels": [["x", "bob"]]}')
+        ],
+    ],
+)  # fmt: skip
+def test_what_else_is_stored_is_ignored(run, text, labels):
+    code = f"stores.local = {{ key: {json.dumps(text)} }}; return shown(open(given));"
+    assert run("csv decisions storage", STORED + code) == labels
+
+
+# --- view and card --------------------------------------------------------------------------------
+
+VIEW = """
+const shares = [[.9, .1], [.55, .45], [.5, .3, .2], [1], [.34, .33, .33], [.7, .3]];
+const names = [["anna"], ["anna"], ["bob"], ["anna"], ["bob"], ["anna"]];
+const rows = shares.map((row, index) => ({
+  index, rank: 0, cells: [`photo ${index}`], suggestion: null, margin: row[0] - (row[1] ?? 0),
+  candidates: row.map((confidence, i) => ({ label: names[index][i] ?? "cleo", confidence })),
+}));
+globalThis.rowOf = new Map(rows.map((row) => [row.index, row]));
+globalThis.data = { blind: false, calibrated: true };
+const decisions = { labelOf: (row) => ({ 1: "Zoë" })[row] ?? null, labels: new Map([[1, "Zoë"]]) };
+"""
+
+
+@pytest.mark.parametrize(
+    ("order", "rows"),
+    [
+        ("certain", [3, 0, 5, 2, 1, 4]),
+        ("table", [0, 1, 2, 3, 4, 5]),
+        ("label", [5, 0, 3, 4, 2, 1]),
+        ("candidates", [4, 2, 1, 5, 0, 3]),
+        ("ambiguous", [4, 1, 2, 5, 0, 3]),
+        ("review", [4, 1, 2, 5, 0, 3]),
+    ],
+)
+def test_orders_of_the_rows(run, order, rows):
+    code = f"return sortedRows([...rows], decisions, '{order}').map(({{ index }}) => index)"
+    assert run("view", VIEW + code) == rows
+
+
+def test_a_search_finds_cells_labels_and_typed_labels(run):
+    code = """
+    const find = (query) => rows.filter(matcher(query, decisions)).map(({ index }) => index);
+    const counts = countByStatus(rows.length, decisions);
+    return [["PHOTO bob", "zoë", "#5", "nowhere"].map(find), counts];
+    """
+    found, counts = run("view", VIEW + code)
+    assert found == [[2, 4], [1], [5], []]
+    assert counts == {"all": 6, "undecided": 5, "accepted": 0, "corrected": 1}
+
+
+def test_confidences_are_per_cent_and_scores_are_not(run):
+    code = """
+    const texts = [0, .001, .5, .999, 1].map(shownConfidence);
+    data.calibrated = false;
+    return [texts, shownConfidence(.5)];
+    """
+    assert run("card", VIEW + code) == [["0 %", "< 1 %", "50 %", "> 99 %", "100 %"], "0.50"]

@@ -63,6 +63,9 @@ class Connection {
   /** Post an action; a large answer in parts, of which only the last one settles rows. */
   async #act(action) {
     const parts = action.kind === "answer" ? inParts(action.labels) : [];
+    if (parts.some((part) => JSON.stringify(part).length > 2 * PART_LENGTH)) {
+      return { ok: false, status: 413, body: { error: "A label is too long." } }; // the server hangs up
+    }
     if (parts.length < 2) return this.post("act", action);
     const last = parts.pop();
     for (const [part, labels] of parts.entries()) {

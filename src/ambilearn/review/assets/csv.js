@@ -1,7 +1,5 @@
 // CSV as RFC 4180 has it. Text is always quoted, so that nothing in a label needs a special case.
 
-const LONGEST_LABEL = 100_000; // characters, as in actions.py
-
 /** A label in the form that labels of tables are read in: _utils/labels.py. */
 function normalizedLabel(text) {
   const visible = text.replace(/[\u200b\u2060\ufeff]/g, "").replaceAll("\u00a0", " ");
@@ -85,7 +83,6 @@ function readCorrections(text, rows, separator) {
     seen.add(row);
     const label = normalizedLabel(record[labelAt] ?? "");
     if (!label) throw new Error(`Line ${i + 2}: row ${row.index} has no label.`);
-    if (label.length > LONGEST_LABEL) throw new Error(`Line ${i + 2}: the label of row ${row.index} is too long.`);
     return [row.index, label];
   });
 }
