@@ -20,7 +20,7 @@ PARTS = {  # function → what it is called in the report
     "landmarks.sampled_sigma": "bandwidth",
     "landmarks.choose_landmarks": "landmarks",
     "landmarks.transform": "features",
-    "ridge.of": "moments",
+    "primal.of": "moments",
     "support.target_sums": "target_sums",
     "support.pair_outputs": "outputs",
     "neighbors.fit": "neighbors",

@@ -1,4 +1,3 @@
-import pickle
 from dataclasses import replace
 
 import dask
@@ -15,8 +14,6 @@ from scipy import sparse
 from ambilearn.candidates import as_candidates
 from ambilearn.distributed.blocks import (
     RowBlocks,
-    delayed_blocks,
-    persist_in_turn,
     persist_now,
     stack,
 )
@@ -159,18 +156,6 @@ def test_errors_name_the_row_among_all_rows(form, rows, mask, message):
         RowBlocks(form(rows, 3, 3), form(mask, 2, 4))
 
 
-def test_nan_in_a_sparse_block_is_named():
-    rows = in_blocks(changed(X, (4, 1), np.nan), 3, 3).map_blocks(sparse.csr_matrix)
-    with pytest.raises(ValueError, match="X contains NaN: row 4, column 1"):
-        RowBlocks(rows, MASK)
-
-
-def test_empty_set_in_a_bag_is_named():
-    bag = db.from_sequence([*NAMES[:5], set()], npartitions=3)
-    with pytest.raises(ValueError, match="The candidate set of row 5 is empty"):
-        RowBlocks(X, bag)
-
-
 @pytest.mark.parametrize(
     ("rows", "sets", "message"),
     [
@@ -199,21 +184,11 @@ def test_unsplit_text_causes_a_warning():
         RowBlocks(X, dd.from_pandas(TEXT, npartitions=2)["names"])
 
 
-def test_blocks_of_columns_are_joined():
-    assert len(delayed_blocks(da.from_array(X, chunks=(2, 1)))) == 3
-
-
 def test_persist_now_computes_once():
     runs = []
     (kept,) = persist_now([delayed(runs.append)(1)])
     dask.compute(kept, kept)
     assert runs == [1]
-
-
-def test_persist_in_turn_without_a_cluster_is_persist_now():
-    kept = persist_in_turn([delayed(int)(i) for i in range(5)])
-    assert dask.compute(*kept) == (0, 1, 2, 3, 4)
-    assert persist_in_turn([]) == ()
 
 
 def test_candidate_sets_keep_all_classes_and_the_weights_of_rows():
@@ -231,12 +206,6 @@ def test_delayed_blocks_of_candidate_sets_with_weights_of_rows_are_rejected():
     sets = replace(as_candidates(MASK), row_weights=np.arange(1.0, 7.0))
     with pytest.raises(ValueError, match="have row_weights: pass them as sample_weight"):
         RowBlocks([delayed(X)], [delayed(sets)])
-
-
-@pytest.mark.parametrize("form", [sparse.csr_array, sparse.csc_array, sparse.coo_array])
-def test_sparse_arrays(form):
-    array = form(np.random.default_rng(0).normal(size=(100, 200)))
-    assert 8 * 100 * 200 < sizeof(array) < 1.1 * len(pickle.dumps(array))
 
 
 def test_rows_count_with_their_candidates():

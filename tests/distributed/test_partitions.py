@@ -1,5 +1,4 @@
 import os
-import warnings
 
 import dask
 import dask.array as da
@@ -37,14 +36,6 @@ def test_every_row_is_in_one_partition_with_its_candidates(groups, blocks):
         assert np.all(np.diff(rows.numbers) > 0)
         np.testing.assert_array_equal(rows.X, X[rows.numbers])
         np.testing.assert_array_equal(rows.mask.toarray(), Y[rows.numbers])
-
-
-def test_counts_are_rows_per_block_and_partition(groups, blocks):
-    _, _, data, made = cut(groups, blocks, 3)
-    owner = np.searchsorted(data.starts, np.arange(240), side="right") - 1
-    for partition, rows in enumerate(dask.compute(*made.rows)):
-        expected = np.bincount(owner[rows.numbers], minlength=5)
-        np.testing.assert_array_equal(made.counts[:, partition], expected)
 
 
 def test_one_partition_keeps_the_order(groups, blocks):
@@ -151,12 +142,6 @@ def test_neighbors_stay_together(digits):
     assert kept(cells, neighbor_indices) > 0.8 > 4 * by_chance
 
 
-def test_length_of_a_row_does_not_matter(digits):
-    scale = np.random.default_rng(0).uniform(0.1, 10, size=(len(digits), 1))
-    found = LocalityCells(digits, 4, random_state=0)
-    np.testing.assert_array_equal(found.assign(digits), found.assign(scale * digits))
-
-
 def test_large_cells_are_split():
     rng = np.random.default_rng(0)
     crowd = [1.0, 0, 0] + 0.05 * rng.normal(size=(900, 3))
@@ -167,24 +152,9 @@ def test_large_cells_are_split():
     assert sizes.max() <= 1.5 * 1000 / 4
 
 
-def test_few_distinct_rows_are_supported():
-    X = np.repeat(np.eye(3), 10, axis=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        cells = LocalityCells(X, 7, random_state=0).assign(X)
-    assert [len(set(cells[i : i + 10])) for i in (0, 10, 20)] == [1, 1, 1]
-    assert len(set(cells)) == 3
-
-
 def test_never_more_cells_than_half_of_the_rows():
     assert len(LocalityCells(np.eye(5), 50, random_state=0).centers) <= 4
     assert len(LocalityCells(np.ones((1, 2)), 3, random_state=0).centers) == 1
-
-
-def test_sparse_rows_get_the_same_cells(digits):
-    dense = LocalityCells(digits, 5, random_state=0).assign(digits)
-    rows = sparse.csr_array(digits)
-    np.testing.assert_array_equal(LocalityCells(rows, 5, random_state=0).assign(rows), dense)
 
 
 def test_the_seed_determines_the_result(digits):

@@ -2,21 +2,19 @@ import pickle
 
 import dask
 import dask.array as da
-import dask.bag as db
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
-from problems import ambiguous
 from scikit_learn_checks import every_check
 from scipy import sparse
 from sklearn.datasets import load_digits
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import laplacian_kernel
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import scale
 
-from ambilearn import PLCL, as_candidates
+from ambilearn import PLCL
 from ambilearn.datasets import make_candidates
 from ambilearn.distributed import DistributedPLCL
 from ambilearn.kernel.landmarks import sample_limit
@@ -206,16 +204,6 @@ def test_parquet(table, groups):
     )
 
 
-def test_bag_of_sets(groups, blocks):
-    X, Y, _ = groups()
-    bag = db.from_sequence([set(np.flatnonzero(row)) for row in Y], npartitions=4)
-    model = DistributedPLCL(**SMALL, n_partitions=1).fit(blocks(X, 100), bag)
-    np.testing.assert_array_equal(model.classes_, range(4))
-    np.testing.assert_allclose(
-        model.label_distributions_.compute(), PLCL(**SMALL).fit(X, Y).label_distributions_
-    )
-
-
 @pytest.fixture
 def fitted(groups, blocks):
     X, Y, _ = groups()
@@ -239,12 +227,6 @@ def test_two_labels_give_one_column_of_scores(blocks):
     scores = model.decision_function(blocks(X, 30))
     assert scores.shape == (60,)
     np.testing.assert_allclose(scores.compute(), model.decision_function(X))
-
-
-def test_score(fitted, groups, blocks):
-    X, Y, y = groups(50, seed=1)
-    assert fitted.score(X, y) == pytest.approx(fitted.score(blocks(X, 20), blocks(y, 20)))
-    assert fitted.score(blocks(X, 20), blocks(Y, 20)) >= fitted.score(X, y)
 
 
 def test_local_model_predicts_the_same(fitted, groups):
@@ -310,24 +292,3 @@ def test_fewer_rows_than_neighbors():
 def test_invalid_parameters_raise(params, message):
     with pytest.raises(ValueError, match=message):
         DistributedPLCL(**params).fit(np.eye(4), [0, 1, 0, 1])
-
-
-def test_errors_name_the_row(groups, blocks):
-    X, Y, _ = groups()
-    X[201, 3] = np.nan
-    with pytest.raises(ValueError, match="row 201, column 3"):
-        DistributedPLCL(**SMALL).fit(blocks(X, 50), Y)
-
-
-def test_must_be_fitted_to_predict(blocks):
-    with pytest.raises(NotFittedError):
-        DistributedPLCL().predict(blocks(np.eye(4), 2))
-
-
-def test_candidate_sets_objects_are_accepted():
-    X, mask, _ = ambiguous(n=60, seed=3)
-    sets = as_candidates([set(np.flatnonzero(row).tolist()) for row in mask])
-    params = {"n_landmarks": 20, "n_partitions": 1, "random_state": 0, "max_iter": 3, "tol": 0}
-    found = DistributedPLCL(**params).fit(da.from_array(X, chunks=(20, -1)), sets)
-    expected = DistributedPLCL(**params).fit(da.from_array(X, chunks=(20, -1)), mask)
-    np.testing.assert_allclose(found.dual_coef_, expected.dual_coef_)

@@ -19,17 +19,6 @@ def model(groups):
     return PLCL(n_landmarks=20, random_state=0).fit(X, Y)
 
 
-def test_predictions_are_the_models(model, groups, blocks):
-    X, _, _ = groups(50, seed=1)
-    labels = predict_blocks(model, "predict", blocks(X, 20), model.classes_[:0])
-    assert labels.chunks == ((20, 20, 10),)
-    assert labels.dtype == model.classes_.dtype
-    np.testing.assert_array_equal(labels.compute(), model.predict(X))
-    shares = predict_blocks(model, "predict_proba", blocks(X, 20), np.empty((0, 0)))
-    assert shares.shape == (50, 4)
-    np.testing.assert_allclose(shares.compute(), model.predict_proba(X))
-
-
 @pytest.mark.parametrize(
     "cut",
     [

@@ -13,7 +13,6 @@ from ambilearn import PLCL
 from ambilearn.distributed import rounds
 from ambilearn.distributed.partitions import PartitionRows
 from ambilearn.kernel.landmarks import LandmarkFeatures
-from ambilearn.kernel.primal import Moments
 from ambilearn.kernel.ridge import RidgeFit
 from ambilearn.methods.plcl import PLCLWeights
 
@@ -40,13 +39,6 @@ def classifiers(seed=0):
 
 def parts(rows):
     return [rows.take(half) for half in (slice(25), slice(25, None))]
-
-
-def test_features_are_those_of_the_landmarks_or_the_rows(whole):
-    features = LandmarkFeatures(np.eye(4, 5), "rbf", 2.0)
-    np.testing.assert_array_equal(build(whole).features, features.transform(whole.X))
-    linear = rounds.build(whole, np.arange(4), None, 5, "exact")
-    assert linear.features is whole.X
 
 
 def test_a_task_does_not_change_its_inputs(whole):
@@ -94,22 +86,6 @@ def test_contribution_holds_the_targets_of_both_classifiers(whole):
 
 def both(partition, targets):
     return partition.features.T @ targets, targets.sum(axis=0)
-
-
-def test_change_is_that_of_the_confidences(whole):
-    partition = build(whole)
-    before = rounds.start(partition, WEIGHTS)
-    after = rounds.advance(partition, before, classifiers(), WEIGHTS)
-    assert after.squared_change == pytest.approx(np.sum((after.p - before.p) ** 2))
-    assert after.squared_change > 0
-
-
-def test_moments_add_up(whole):
-    expected = Moments.of(build(whole).features)
-    each = [delayed(rounds.moments)(build(rows)) for rows in parts(whole)]
-    total = rounds.tree_sum(each, rounds.add_moments).compute(scheduler="sync")
-    for one, other in zip(total, expected, strict=True):
-        np.testing.assert_allclose(one, other)
 
 
 @pytest.mark.parametrize("n", [1, 2, 8, 9, 70])

@@ -12,7 +12,6 @@ from sklearn.neighbors import KNeighborsTransformer, RadiusNeighborsTransformer
 from ambilearn import PLAGGD
 from ambilearn.backend import HOST
 from ambilearn.graph.adaptive import (
-    AdaptiveGraph,
     LocalGeometry,
     Neighborhoods,
     duplicate_averages,
@@ -70,15 +69,6 @@ def test_refit_does_not_change_the_graph(problem):
     assert graph.label_roughness(sets.uniform()) == roughness
     with pytest.raises(AttributeError):
         graph.weights = other.weights
-
-
-def test_graph_has_neighborhoods_and_weights(problem):
-    """What travels between machines is the weights alone."""
-    X, _, sets = problem
-    graph = Neighborhoods(LocalGeometry(X, 5), sets).fit_graph(1.0)
-    same = AdaptiveGraph(graph.neighborhoods, graph.weights)
-    assert same.label_roughness(sets.uniform()) == graph.label_roughness(sets.uniform())
-    assert (same.output() != graph.output()).nnz == 0
 
 
 def test_initial_confidences_are_the_smoothest(problem):

@@ -18,7 +18,6 @@ from sklearn.neighbors import KNeighborsTransformer, RadiusNeighborsTransformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from ambilearn import PLCL, PLKNN
 from ambilearn.backend.host.neighbors import neighbor_distances
 from ambilearn.graph import neighbors as module
 from ambilearn.graph import transformer_search
@@ -89,15 +88,6 @@ def test_neighbors_by_full_distance_matrix(X, form):
     np.testing.assert_array_equal(NeighborSearch().fit(form(X), 6), knn(X, 6))
 
 
-def test_no_row_is_its_own_neighbor_even_among_duplicates(X):
-    X[10:15] = X[3]
-    neighbor_indices = NeighborSearch().fit(X, 4)
-    assert (neighbor_indices != np.arange(len(X))[:, None]).all()
-    duplicates = {3, 10, 11, 12, 13, 14}
-    assert set(neighbor_indices[3]) < duplicates
-    assert all(len(set(row)) == 4 for row in neighbor_indices)
-
-
 @pytest.mark.parametrize("form", ["dense", "sparse", "matrix", "queries", "transformer", "radius"])
 def test_duplicates_that_tie_for_the_last_place_come_in_order(X, form):
     """Row 0 has three neighbors nearer than a group of four duplicates, of which two fit."""
@@ -164,12 +154,6 @@ def test_neighbors_of_new_rows(data, form, k, neighbors):
     np.testing.assert_array_equal(found, [nearest(x, X, k)[0] for x in queries])
 
 
-def test_training_row_as_query_finds_itself(X):
-    search = NeighborSearch()
-    search.fit(X, 3)
-    assert (search.query(X, 3)[:, 0] == np.arange(40)).all()
-
-
 @forms
 def test_no_matrix_of_all_distances_is_made(form):
     """Sparse rows are compared in blocks of scikit-learn's working memory, dense ones at once."""
@@ -232,13 +216,6 @@ def test_invalid_neighbors_raise(wrong):
         NeighborSearch(wrong)
 
 
-@pytest.mark.parametrize("method", [PLCL, PLKNN])
-def test_transformer_class_raises(X, method):
-    message = f"'neighbors' parameter of {method.__name__} .*pass an instance.* Got <class"
-    with pytest.raises(ValueError, match=message):
-        method(neighbors=KNeighborsTransformer).fit(X, np.arange(40) % 3)
-
-
 @pytest.mark.parametrize("with_own_row", [True, False])
 @pytest.mark.parametrize("form", [sparse.csr_array, sparse.coo_matrix, sparse.csc_array])
 def test_own_row_in_the_graph_is_ignored(X, with_own_row, form):
@@ -281,12 +258,6 @@ def test_rows_with_too_few_neighbors_are_searched_exactly(data):
     np.testing.assert_array_equal(neighbor_distances(X, X, found), distances)
     with pytest.warns(UserWarning, match="fewer than 6 neighbors for 1 of 12 rows"):
         np.testing.assert_array_equal(search.query(queries, 6), exact.query(queries, 6))
-
-
-def test_rows_without_neighbors_in_the_radius_are_searched_exactly(X):
-    with pytest.warns(UserWarning, match="for 40 of 40 rows"):
-        found = NeighborSearch(RadiusNeighborsTransformer(radius=1e-9)).fit(X, 6)
-    np.testing.assert_array_equal(found, knn(X, 6))
 
 
 def test_few_short_rows_cause_no_warning(X):
@@ -420,14 +391,6 @@ def test_approximate_search_without_the_extra_names_it(X, monkeypatch):
 def test_approximate_search_of_sparse_rows_raises(X):
     with pytest.raises(ValueError, match=r"does not support sparse X.*TruncatedSVD"):
         NeighborSearch("approximate").fit(sparse.csr_array(X), 6)
-
-
-@needs_ann
-def test_approximate_neighbors_are_the_nearest_of_those_found(data):
-    X, queries = data
-    search, exact = NeighborSearch("approximate"), NeighborSearch("exact")
-    np.testing.assert_array_equal(search.fit(X, 6), exact.fit(X, 6))  # one cell: exact
-    np.testing.assert_array_equal(search.query(queries, 6), exact.query(queries, 6))
 
 
 def test_kernel_matrix_supports_exact_search_only():

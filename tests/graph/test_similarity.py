@@ -61,32 +61,6 @@ def test_smoothing_towards_a_target(problem, weight):
     assert graph.roughness(p) == pytest.approx(np.trace(P.T @ L @ P))
 
 
-def test_smoothing_with_a_cost(problem):
-    X, Y, sets = problem
-    graph = graph_of(X, sets, 5)
-    L = np.eye(30) - similarity_graph(X, 5)[0]
-    D = np.random.default_rng(1).random(Y.shape)
-    p = graph.smooth(sets.uniform(), None, 2.0, sets.gather(D))
-    np.testing.assert_allclose(sets.scatter(p), laplacian_step(2 * L, Y, 0.0, D), atol=1e-5)
-
-
-def test_more_weight_gives_smoother_confidences(problem):
-    X, Y, sets = problem
-    graph = graph_of(X, sets, 5)
-    target = sets.gather(np.random.default_rng(0).random(Y.shape))
-    rough = [
-        graph.roughness(graph.smooth(sets.uniform(), target, c)) for c in (0.0, 0.1, 1.0, 10.0)
-    ]
-    assert (np.diff(rough) < 0).all()
-
-
-def test_fewer_rows_than_neighbors_uses_all_others_with_a_warning(problem):
-    X, Y, _ = problem
-    with pytest.warns(UserWarning, match="n_neighbors=10 but there are only 4 rows"):
-        graph = graph_of(X[:4], support(Y[:4]), 10)
-    assert graph.similarities.nnz == 12
-
-
 def test_identical_rows(problem):
     _, _, sets = problem
     graph = graph_of(np.ones((30, 3)), sets, 5)

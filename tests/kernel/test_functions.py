@@ -27,12 +27,6 @@ def test_gaussian_with_the_mean_distance(rows):
     )
 
 
-def test_gaussian_with_a_given_bandwidth(rows):
-    K, sigma = train_kernel(rows[0], "rbf", 0.7)
-    assert sigma == 0.7
-    np.testing.assert_allclose(K, np.exp(-(cdist(rows[0], rows[0]) ** 2) / 0.98), atol=1e-12)
-
-
 def test_diagonal_is_exactly_one_far_from_the_origin(rows):
     K, _ = train_kernel(rows[0] + 1e6, "rbf")
     assert (np.diag(K) == 1).all()

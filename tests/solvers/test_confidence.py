@@ -93,16 +93,6 @@ def test_without_target_reaches_the_smallest_roughness(seed):
     assert roughness[0] == pytest.approx(roughness[1], abs=1e-7)
 
 
-def test_start_does_not_matter():
-    problem = Problem(5)
-    onehot = np.zeros(problem.sets.indptr[-1])
-    onehot[problem.sets.indptr[:-1]] = 1
-    o = problem.sets.gather(problem.O)
-    a = problem.solve(2.0).value
-    b = solve_confidences(problem.simplex, problem.roughness, o, 2.0, onehot).value
-    np.testing.assert_allclose(a, b, atol=1e-8)
-
-
 def test_step_limit_is_reported_and_the_result_feasible():
     problem = Problem(1)
     solution = problem.solve(4.0, max_steps=2)
@@ -121,15 +111,6 @@ def test_overflow_raises_an_error():
     problem.roughness = pattern.roughness(problem.weights)
     with pytest.raises(FloatingPointError, match="confidences are not finite"):
         problem.solve(1.0)
-
-
-def test_factored_and_explicit_forms_take_the_same_steps():
-    problem = Problem(6)
-    by_factor = problem.solve(0.7)
-    problem.roughness = dense(problem)
-    as_matrix = problem.solve(0.7)
-    np.testing.assert_allclose(by_factor.value, as_matrix.value, atol=1e-12)
-    assert by_factor.steps == as_matrix.steps
 
 
 def dense(problem):

@@ -58,12 +58,6 @@ def test_duplicate_neighbors_share_the_weight():
     np.testing.assert_allclose(w, [0.3, 0.3, 0.2], atol=1e-6)
 
 
-def test_weights_are_not_constrained_to_sum_to_one():
-    gram = np.eye(3)[None]
-    w = solve_nonnegative_least_squares(gram, np.array([[2.0, 3.0, -1.0]])).value
-    np.testing.assert_allclose(w, [[2, 3, 0]], atol=1e-9)
-
-
 @pytest.mark.parametrize("products", [[-1.0, -2.0], [0.0, 0.0]])
 def test_useless_neighbors_have_zero_weight(products):
     solution = solve_nonnegative_least_squares(np.eye(2)[None], np.array([products]))

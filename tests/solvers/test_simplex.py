@@ -46,11 +46,6 @@ def test_agrees_with_interior_point(seed):
     np.testing.assert_allclose(project_rows(v[None])[0], expected, atol=1e-7)
 
 
-def test_feasible_points_are_unchanged():
-    p = np.array([[0.2, 0.5, 0.3], [1.0, 0.0, 0.0]])
-    np.testing.assert_allclose(project_rows(p), p, atol=1e-15)
-
-
 @pytest.mark.parametrize("seed", range(5))
 def test_support_projection_equals_masked_rows(seed):
     """Rows of unequal length, one of them perhaps with all labels."""

@@ -33,14 +33,6 @@ def test_the_gaussian_kernel_of_the_training_rows(library, block):
     assert (np.diag(library.to_host(K)) == 1).all()
 
 
-def test_a_given_bandwidth(library, block):
-    K, sigma = on_device(train_kernel, library.to_device(rows(20)), "rbf", 2.0)
-    np.testing.assert_allclose(
-        library.to_host(K), train_kernel(rows(20), "rbf", 2.0)[0], atol=1e-14
-    )
-    assert sigma == 2.0
-
-
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
 def test_between_new_and_training_rows(library, block, kernel):
     X, Z = rows(9, 1), rows(20)

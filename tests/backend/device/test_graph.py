@@ -43,15 +43,6 @@ def blocks(request, monkeypatch):
     monkeypatch.setattr(device_graph, "_MAX_BLOCK_ROWS", request.param)
 
 
-def test_the_roughness_is_that_of_the_processor(library, blocks):
-    problem = Problem()
-    found = problem.graph(library).roughness(
-        library.to_device(problem.weights)
-    ) @ library.to_device(problem.p)
-    expected = problem.host.roughness(problem.weights) @ problem.p
-    np.testing.assert_allclose(library.to_host(found), expected, atol=1e-14)
-
-
 def test_the_roughness_by_definition(library, blocks):
     problem = Problem()
     W = np.zeros((23, 23))

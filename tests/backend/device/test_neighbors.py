@@ -32,13 +32,6 @@ def test_neighbors_of_new_rows(library, groups):
     np.testing.assert_array_equal(library.to_host(found), host.query(queries, 5))
 
 
-def test_of_equals_the_first_comes_first(library, groups):
-    X = np.repeat(rows(30), 4, axis=0)  # three duplicates of every row
-    found = library.to_host(nearest_rows(library.to_device(X), None, 3, 5))
-    expected = [[j for j in range(i // 4 * 4, i // 4 * 4 + 4) if j != i] for i in range(120)]
-    np.testing.assert_array_equal(found, expected)
-
-
 def test_a_row_among_many_duplicates_is_not_its_own_neighbor(library, groups):
     found = library.to_host(nearest_rows(library.to_device(np.zeros((60, 2))), None, 3, 2))
     assert (found != np.arange(60)[:, None]).all()
