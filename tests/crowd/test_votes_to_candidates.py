@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ambilearn import votes_to_candidates
+from ambilearn.crowd import Votes
 
 VOTES = [["cat", "cat", "dog"], ["dog", None, "fox"], ["fox", "fox", "fox"]]
 
@@ -124,6 +125,12 @@ def test_classes_may_be_given():
 def test_rejected(votes, message):
     with pytest.raises(ValueError, match=message):
         votes_to_candidates(votes)
+
+
+def test_an_invalid_cell_is_named_by_its_row():
+    """It was named by the number of the answer."""
+    with pytest.raises(ValueError, match=r"Row 1 has .* as a label"):
+        Votes.from_wide([["a", "b"], ["c", object()]])
 
 
 @pytest.mark.parametrize(

@@ -211,5 +211,7 @@ def test_json_takes_no_more_memory_than_estimated(item):
 def test_json_that_would_fill_the_memory_is_rejected():
     content = b"[" + b"{}," * 1000 + b"{}]"
     check_json_size(content, 10**6)
-    with pytest.raises(InvalidModelError, match=r"describes objects of up to \d+ bytes, more than"):
+    with pytest.raises(
+        InvalidModelError, match=r"describes objects of up to \d+ bytes in memory, more than"
+    ):
         check_json_size(content, 10**5)

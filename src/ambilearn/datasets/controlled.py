@@ -282,14 +282,8 @@ def _compute_statistics(
 ) -> CandidateStatistics:
     n_partial = int((sets.sizes > 1).sum())
     true_code = np.repeat(codes, sets.sizes)
-    # Counts of each pair (true label, candidate); sorting needs less memory with many labels.
-    keys = true_code * len(sets.classes) + sets.labels
-    if len(sets.classes) ** 2 <= len(keys):
-        counts = np.bincount(keys)
-        pairs = np.flatnonzero(counts)
-        counts = counts[pairs]
-    else:
-        pairs, counts = np.unique(keys, return_counts=True)
+    keys = true_code * len(sets.classes) + sets.labels  # pairs of true label and candidate
+    pairs, counts = np.unique(keys, return_counts=True)
     first, second = np.divmod(pairs, len(sets.classes))
     share = np.where(first != second, counts / np.bincount(codes)[first], 0.0)
     n_without_truth = len(sets) - int((sets.labels == true_code).sum())

@@ -63,6 +63,9 @@ def read_frame(
     Python objects, Parquet columns have their own types. Text is in ``encoding``; by default UTF-8,
     or UTF-16 with a byte-order mark.
     """
+    with requires_extra("data", purpose="Reading tables"):
+        import pandas as pd
+
     name = source_name(source)
     format = format or find_format(name)
     readers: dict[str, Callable[[Any, str], pd.DataFrame]] = {
@@ -222,8 +225,7 @@ def _other_delimiter(heading: str) -> str:
 def _read_csv(
     file: IO[Any], name: str, *, delimiter: str, encoding: str | None = None
 ) -> "pd.DataFrame":
-    with requires_extra("data", purpose="Reading tables"):
-        import pandas as pd
+    import pandas as pd
 
     file, encoding = _find_encoding(file, encoding)
     start = file.tell() if file.seekable() else None
@@ -325,8 +327,7 @@ def _decode(file: IO[Any], name: str, encoding: str | None) -> IO[str]:
 
 
 def _read_jsonl(file: IO[Any], name: str, *, encoding: str | None = None) -> "pd.DataFrame":
-    with requires_extra("data", purpose="Reading tables"):
-        import pandas as pd
+    import pandas as pd
 
     if encoding is not None or _find_encoding(file)[1] != "utf-8-sig":
         file = _decode(file, name, encoding)  # line breaks may be several bytes
@@ -340,8 +341,7 @@ def _read_jsonl(file: IO[Any], name: str, *, encoding: str | None = None) -> "pd
 
 def _read_json(file: IO[Any], name: str, *, encoding: str | None = None) -> "pd.DataFrame":
     """A list of objects, one for each row."""
-    with requires_extra("data", purpose="Reading tables"):
-        import pandas as pd
+    import pandas as pd
 
     records = _parse_json(name, _decode(file, name, encoding).read())
     if not isinstance(records, list) or not all(isinstance(each, dict) for each in records):

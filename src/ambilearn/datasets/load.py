@@ -162,14 +162,11 @@ def _read_columns(info: DatasetInfo, path: Path) -> Dataset:
     try:
         table = np.loadtxt(path, delimiter=info.delimiter, ndmin=2)
     except ValueError as error:
-        raise InvalidFileError(
-            f"{path}: {error} Download it again with `ambilearn data fetch {info.name} --force`."
-        ) from error
+        raise InvalidFileError(f"{path}: {error} {_advice(info)}") from error
     width = info.id_columns + info.features + (info.labels if info.one_hot else 1)
     if table.shape[1] != width:
         raise InvalidFileError(
-            f"{path} has {table.shape[1]} columns, expected {width}. Download it again with "
-            f"`ambilearn data fetch {info.name} --force`."
+            f"{path} has {table.shape[1]} columns, expected {width}. {_advice(info)}"
         )
     X, labels = np.split(table[:, info.id_columns :], [info.features], axis=1)
     codes = labels.argmax(axis=1) if info.one_hot else labels[:, 0].astype(int)
@@ -186,12 +183,16 @@ def _read_columns(info: DatasetInfo, path: Path) -> Dataset:
     )
 
 
+def _advice(info: DatasetInfo) -> str:
+    return f"Download it again with `ambilearn data fetch {info.name} --force`."
+
+
 def _check(info: DatasetInfo, data: Dataset) -> None:
     """Compare the sizes with the registry, which has those of the paper."""
     found = (*data.X.shape, len(data.classes))
     expected = (info.rows, info.features, info.labels)
     if found != expected:
         raise InvalidFileError(
-            f"{info.name} has {found} rows, features and labels, expected {expected}. Download it "
-            f"again with `ambilearn data fetch {info.name} --force`."
+            f"{info.name} has {found} rows, features and labels, expected {expected}. "
+            f"{_advice(info)}"
         )

@@ -27,7 +27,6 @@ from ambilearn._utils.text import shorten_list, shorten_repr
 from ambilearn._utils.warnings import warn_user
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.frames import check_columns
-from ambilearn.tables.image_files import find_image_column, find_image_files
 from ambilearn.tables.vectors import find_vector_length, parse_vectors
 
 if TYPE_CHECKING:
@@ -195,11 +194,15 @@ def _is_embedding(matrix: NDArray[np.float64]) -> bool:
 
 def _embedded_kind(column: str, cells: list[Any]) -> str:
     """Whether a column for a pretrained network has names of image files, or texts."""
+    from ambilearn.tables.image_files import find_image_column
+
     texts = ["" if is_missing(cell) else str(cell) for cell in cells]
     return "embedded image" if find_image_column({column: texts}) else "embedded text"
 
 
 def _describe_no_features(name: str, frame: "pd.DataFrame", left_out: dict[str, str]) -> str:
+    from ambilearn.tables.image_files import find_image_column
+
     message = (
         f"{name}: no column is left as a feature. Features are all columns but those of "
         "candidates, truth and exclude."
@@ -238,6 +241,8 @@ def parse_features(
     for column, kind, length, _ in columns:
         cells = frame[column].to_list()
         if kind in ("image", "embedded image"):
+            from ambilearn.tables.image_files import find_image_files
+
             where, folders = f"{name}, column {column!r}", (Path(name).parent, *image_folders)
             content[column] = np.array(find_image_files(where, cells, folders), dtype=object)
             continue

@@ -69,6 +69,7 @@ _FORM = {
     "*": object,
 }
 _ESTIMATOR = "estimator"
+_NO_MATCH = "the pipeline does not match about.json. Fit the model again."
 _BYTES_PER_FEATURE = 8
 _BYTES_PER_PIXEL = 64  # in the layers of a network
 _ESTIMATOR_FORM = {
@@ -327,7 +328,7 @@ def _checked(pipeline: Any, about: dict[str, Any]) -> TableModel:
         == [name for column in columns for name in column.feature_names]
         and pipeline.classes_.tolist() == about["labels"]
     ):
-        raise InvalidModelError("the pipeline does not match about.json. Fit the model again.")
+        raise InvalidModelError(_NO_MATCH)
     added = ("format", "format version", "columns", "labels", "calibration")
     rest = {key: value for key, value in about.items() if key not in added}
     names = ("reason", "inverse temperature", "of logarithms")
@@ -344,7 +345,7 @@ def _try_out(model: TableModel, max_bytes: int) -> None:
 
     if any(column.kind == "image" for column in model.columns):  # which must not be missing
         if len(model.columns) > 1 or not isinstance(model.pipeline[0], ImageColumn):
-            raise InvalidModelError("the pipeline does not match about.json. Fit the model again.")
+            raise InvalidModelError(_NO_MATCH)
         _try_out_method(model.method, max_bytes)
         return
     if any(column.kind in EMBEDDED for column in model.columns):  # the weights may not be here
@@ -368,7 +369,7 @@ def _check_embeddings(model: TableModel) -> None:
         content, length = stored.model_hash_, stored.n_features_out_
         is_hash = isinstance(content, str) and re.fullmatch("[0-9a-f]{64}", content)
         if type(stored) is not PretrainedFeatures or not is_hash or not isinstance(length, int):
-            raise InvalidModelError("the pipeline does not match about.json. Fit the model again.")
+            raise InvalidModelError(_NO_MATCH)
         stored.__dict__ = vars(fresh[column]) | {
             "model_hash_": content,
             "n_features_out_": length,

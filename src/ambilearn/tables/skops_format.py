@@ -148,9 +148,7 @@ def _check_types(schema: Any) -> None:
 def _check_arrays(archive: ZipFile, schema: Any, max_bytes: int) -> None:
     """Check that arrays match their headers and need at most ``max_bytes`` of memory."""
     files = [node["file"] for node in _nodes(schema) if "file" in node]
-    size = sum(archive.getinfo(name).file_size for name in files)
-    if size > max_bytes:
-        raise InvalidModelError(f"needs {size} bytes in memory, more than max_bytes={max_bytes}.")
+    _check_bytes("needs", sum(archive.getinfo(name).file_size for name in files), max_bytes)
     for name in set(files):
         check_array(archive, name, max_bytes)
 
@@ -170,10 +168,13 @@ def _nodes(schema: Any) -> Iterator[dict[str, Any]]:
 
 def check_unpacked_size(archive: ZipFile, max_bytes: int) -> None:
     """Raise an error if the members of an archive need more than ``max_bytes`` in memory."""
-    size = sum(member.file_size for member in archive.infolist())
+    _check_bytes("needs", sum(member.file_size for member in archive.infolist()), max_bytes)
+
+
+def _check_bytes(what: str, size: int, max_bytes: int) -> None:
     if size > max_bytes:
         raise InvalidModelError(
-            f"needs {size} bytes in memory, more than max_bytes={max_bytes}. If you trust the "
+            f"{what} {size} bytes in memory, more than max_bytes={max_bytes}. If you trust the "
             "file, raise max_bytes of load_model in Python."
         )
 
@@ -195,12 +196,7 @@ def estimate_json_size(content: bytes) -> int:
 
 def check_json_size(content: bytes, max_bytes: int) -> None:
     """Raise an error for JSON from which more than ``max_bytes`` in memory could be built."""
-    size = estimate_json_size(content)
-    if size > max_bytes:
-        raise InvalidModelError(
-            f"describes objects of up to {size} bytes, more than max_bytes={max_bytes}. If you "
-            "trust the file, raise max_bytes of load_model in Python."
-        )
+    _check_bytes("describes objects of up to", estimate_json_size(content), max_bytes)
 
 
 def check_array(archive: ZipFile, name: str, max_bytes: int) -> None:

@@ -5,7 +5,7 @@ import json
 import os
 import re
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack
 from gzip import GzipFile
 from math import isfinite
 from pathlib import Path
@@ -91,41 +91,33 @@ def write_table(
     ValueError
         For text that the format cannot hold.
     """
-    if isinstance(target, (str, os.PathLike)):
-        format = format or format_of_name(os.fspath(target))
-        is_packed = Path(target).suffix.lower() == ".gz"
-        with (
-            atomic_write(Path(target)) as file,
-            # Without name and time, the same table gives the same file.
-            GzipFile("", "wb", fileobj=file, mtime=0) if is_packed else nullcontext(file) as opened,
-        ):
-            write_table(
-                frame,
-                cast(IO[bytes], opened),
-                format=format,
-                delimiter=delimiter,
-                decimal=decimal,
-                sep=sep,
-                text_columns=text_columns,
-                escape_formulas=escape_formulas,
-            )
-        return
-    if format in ("csv", "tsv"):
-        delimiter = delimiter or ("," if format == "csv" else "\t")
-        flat = _flatten_cells(frame, sep, text_columns)
-        _write_csv(_escape_formulas(flat) if escape_formulas else flat, target, delimiter, decimal)
-    elif format in ("jsonl", "json"):
-        records = _convert_numbers(frame, text_columns).to_dict("records")
-        for i, record in enumerate(records):
-            # Half a character is written as JSON names it; nothing else cannot be encoded.
-            line = _json_line(record, i).encode(errors="backslashreplace") + b"\n"
-            if format == "json":
-                line = (b"," if i else b"[") + line
-            target.write(line)
-        if format == "json":
-            target.write(b"]\n" if records else b"[]\n")
-    else:
-        _write_parquet(_convert_numbers(frame, text_columns), target)
+    with ExitStack() as opened:
+        if isinstance(target, (str, os.PathLike)):
+            path = Path(target)
+            format = format or format_of_name(os.fspath(target))
+            target = opened.enter_context(atomic_write(path))
+            if path.suffix.lower() == ".gz":
+                # Without name and time, the same table gives the same file.
+                packed = GzipFile("", "wb", fileobj=target, mtime=0)
+                target = cast(IO[bytes], opened.enter_context(packed))
+        if format in ("csv", "tsv"):
+            flat = _flatten_cells(frame, sep, text_columns)
+            flat = _escape_formulas(flat) if escape_formulas else flat
+            _write_csv(flat, target, delimiter or ("," if format == "csv" else "\t"), decimal)
+        elif format == "parquet":
+            _write_parquet(_convert_numbers(frame, text_columns), target)
+        else:
+            _write_json(_convert_numbers(frame, text_columns), target, is_list=format == "json")
+
+
+def _write_json(frame: "pd.DataFrame", file: IO[bytes], *, is_list: bool) -> None:
+    start, between, end = (b"[", b",", b"]\n") if is_list else (b"", b"", b"")
+    file.write(start)
+    for i, record in enumerate(frame.to_dict("records")):
+        # Half a character is written as JSON names it; nothing else cannot be encoded.
+        line = _json_line(record, i).encode(errors="backslashreplace") + b"\n"
+        file.write(between + line if i else line)
+    file.write(end)
 
 
 def _json_line(record: dict[str, Any], row: int) -> str:
