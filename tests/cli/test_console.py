@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console as RichConsole
 from rich.table import Table
 
-from ambilearn.cli.console import LOG_WIDTH, Console, printable, user_console
+from ambilearn.cli.console import LOG_WIDTH, Console, user_console
 
 STAGES = ["reading the table", "fitting PLCL", "writing the table"]
 
@@ -48,19 +48,6 @@ def test_a_stage_is_visible_when_the_call_returns(console, screen, method):
         assert text in screen.getvalue()
 
 
-def test_stages_appear_in_order_among_the_lines(console, screen):
-    console.show("reading the table")
-    console.say("people.csv: 60 rows")
-    console.stage("fitting PLCL")
-    console.stage("choosing: 1 of 2")
-    console.stage("choosing: 2 of 2")
-    console.say("wrote cleaned.csv")
-    expected = ["reading the table", "people.csv: 60 rows", "fitting PLCL", "choosing: 1 of 2"]
-    expected += ["choosing: 2 of 2", "wrote cleaned.csv"]
-    places = [screen.getvalue().index(text) for text in expected]
-    assert places == sorted(places)
-
-
 def test_a_printed_line_ends_the_spinner(console, screen):
     console.show("reading the table")
     console.say("done")
@@ -68,13 +55,6 @@ def test_a_printed_line_ends_the_spinner(console, screen):
     assert "reading the table" in before
     assert line == "done\n"
     assert screen.getvalue().count("\x1b[?25l") == screen.getvalue().count("\x1b[?25h")  # cursor
-
-
-def test_in_a_terminal_stages_leave_no_line(console, screen):
-    console.stage("fitting PLCL")
-    console.close()
-    assert "…" not in screen.getvalue()
-    assert screen.getvalue().endswith("\x1b[2K")
 
 
 def test_the_current_stage_is_text_without_markup(console, screen):
@@ -200,8 +180,3 @@ def test_errors_become_one_line(error, capsys):
 def test_too_little_memory_gives_advice():
     with pytest.raises(click.ClickException, match="Use fewer landmarks"), user_console():
         raise MemoryError
-
-
-def test_printable_keeps_what_people_write():
-    assert printable("Zoë 身長 🙂\nnext") == "Zoë 身長 🙂\nnext"
-    assert printable("a\x00\x9b\u202e") == "a���"

@@ -11,7 +11,6 @@ from people import make_people
 from ambilearn import __version__
 from ambilearn.cli.errors import EXPECTED, describe_error
 from ambilearn.datasets.errors import DatasetError
-from ambilearn.experiments.store import Store
 
 
 @pytest.mark.parametrize(
@@ -85,22 +84,6 @@ def test_a_file_that_may_not_grow_leaves_nothing_behind(limited, tmp_path, line)
     assert status == 1
     assert "File too large" in errors
     assert [path.name for path in tmp_path.iterdir()] == ["people.csv"]
-
-
-@pytest.mark.slow
-def test_a_store_that_may_not_grow_keeps_what_it_has(limited, spec, tmp_path):
-    arguments = ["paper", "run", "mine.toml", "--jobs", 1, "--runs", 30, "--methods", "plknn"]
-    status, errors = limited(30_000, *arguments)
-    assert status == 1
-    assert "Check free disk space and file size limits. All results so far are in out" in errors
-    with Store("out/results.sqlite") as store:
-        kept = store.results()
-    assert 0 < len(kept) < 30
-    status, errors = limited(10_000_000, *arguments)
-    assert status == 0, errors
-    with Store("out/results.sqlite") as store:
-        assert len(store.results()) == 30
-        assert store.results(kept) == kept
 
 
 @pytest.mark.slow

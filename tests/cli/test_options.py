@@ -1,9 +1,11 @@
-"""Commands that are printed to be run."""
+"""Options: their names in printed commands, in messages and in the docs."""
 
+import re
 import shlex
 
 import click
 import pytest
+from markdown_pages import ROOT
 
 from ambilearn.cli.clean import clean
 from ambilearn.cli.main import main
@@ -54,3 +56,27 @@ def test_options_of_the_commands_have_one_name():
             if isinstance(option, click.Option) and "--out" not in option.opts[0]:
                 texts.setdefault(option.opts[0], set()).add(option.help)
     assert {name for name, found in texts.items() if len(found) > 1} <= {"--image", "--model-out"}
+
+
+def every_option(command):
+    """Names of the options of a command and of its subcommands."""
+    if isinstance(command, click.Group):
+        return set().union(*map(every_option, command.commands.values()))
+    return {"--help", "--help-all"}.union(*(p.opts + p.secondary_opts for p in command.params))
+
+
+def test_messages_name_options_that_exist():
+    options = every_option(main) | {"--short"}  # of git
+    for path in (ROOT / "src").rglob("*.py"):
+        named = re.findall(r"(?<![\w-])--[a-z][a-z-]*[a-z]", path.read_text("utf-8"))
+        assert set(named) <= options, path
+
+
+@pytest.mark.parametrize("path", [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))])
+def test_commands_and_options_in_the_docs_exist(path):
+    text = path.read_text("utf-8").replace("\\\n", " ")
+    for line in re.findall(r"^(?:\.venv/bin/)?ambilearn (.* --.*)", text, re.M):
+        command, words = main, line.partition(" #")[0].split()
+        while isinstance(command, click.Group) and words:
+            command = command.commands[words.pop(0)]
+        assert {w for w in words if w.startswith("--")} <= every_option(command), line

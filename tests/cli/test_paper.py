@@ -35,20 +35,6 @@ def test_run_then_tables_figures_report_and_verify(run, measured, tmp_path):
     )
 
 
-def test_another_scaling_is_another_result(run, measured):
-    assert (
-        run("paper", "run", "mine.toml", "--scaling", "train", "--jobs", 1)[1].count("4 done") == 1
-    )
-    with Store("out/results.sqlite") as store:
-        assert (
-            sorted(r.task["scaling"] for r in store.results().values())
-            == ["all"] * 4 + ["train"] * 4
-        )
-    for scaling, text in (("all", "all rows"), ("train", "the training rows")):
-        run("paper", "report", "mine.toml", "--scaling", scaling)
-        assert f"z-score over {text}" in Path("out/report.html").read_text("utf-8")
-
-
 def test_verify_without_published_numbers_prints_a_message(run, measured, tmp_path):
     out, _ = run.succeeds("paper", "verify", "mine.toml", "--out", "v")
     assert "The paper has no numbers for mine" in out

@@ -198,3 +198,14 @@ def test_a_method_whose_extra_is_missing_says_what_to_install(run, photos, monke
     err = run.fails("fit", photos, *IMAGES, "--method", "deepplcl", "--out", "m.model")
     assert "Error: DeepPLCL needs torch: pip install 'ambilearn[deep]'" in err
     assert "rows" not in err
+
+
+@pytest.mark.parametrize(("command", "out"), [("clean", "o.csv"), ("fit", "o.model")])
+def test_formulas_of_annotators_are_escaped_on_request(run, command, out):
+    rows = [f"{i % 2 * 9 + i / 7},{['=a', 'b'][i % 2]},{['=a', 'b'][i % 2]}" for i in range(12)]
+    Path("t.csv").write_text("\n".join(["x,=ann,+ben", *rows, ""]))
+    options = ["--candidates", "=ann", "--candidates", "+ben", "--method", "plknn"]
+    options += ["--annotators-out", "w.csv", "--escape-formulas"]
+    run.succeeds(command, "t.csv", *options, "--out", out)
+    cells = set(pd.read_csv("w-confusions.csv")[["annotator", "right", "given"]].to_numpy().flat)
+    assert {"'=ann", "'+ben", "'=a", "b"} == cells

@@ -30,3 +30,15 @@ def test_a_pickle_is_not_executed(run, people_csv, tmp_path):
     err = run.fails("predict", "evil.model", people_csv)
     assert "Error: evil.model is not a model" in err
     assert not (tmp_path / "executed").exists()
+
+
+def test_formulas_are_escaped_on_request(run, people_csv):
+    run.succeeds("fit", people_csv, *CLEAN, "--features", "height", "--out", "m.model")
+    Path("t.jsonl").write_text('{"=h": "=cmd|\'/c calc\'!A0", "n": "-1.5", "height": "180"}\n')
+    run.succeeds("predict", "m.model", "t.jsonl", "--out", "o.csv")
+    assert Path("o.csv").read_text().startswith("=h,n,height,label,score")
+    run.succeeds("predict", "m.model", "t.jsonl", "--escape-formulas", "--out", "o.csv")
+    assert Path("o.csv").read_text().startswith("'=h,n,height,label,")
+    assert Path("o.csv").read_text().splitlines()[1].startswith("'=cmd|'/c calc'!A0,-1.5,180,")
+    out, _ = run.succeeds("predict", "m.model", "t.jsonl", "--escape-formulas")
+    assert '"=h": "=cmd' in out  # JSON has types

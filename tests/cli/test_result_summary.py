@@ -85,16 +85,6 @@ def test_a_doubtful_row_is_shown_with_its_suggestion(said, people):
     assert line[1:3] == [f"{cleaned.doubt.score[row]:.2f}", cleaned.doubt.suggestion[row]]
 
 
-def test_rows_that_a_person_settled_are_not_counted_as_doubtful(said, people):
-    """The person insists on the label that the method doubts."""
-    row = people["names"].eq(people["truth"]).idxmax()
-    wrong = "anna" if people["truth"][row] != "anna" else "bob"
-    people.loc[row, "names"] = wrong
-    corrections = io.StringIO(f"row,candidates,label\n{row},{wrong},{wrong}\n")
-    table = read_candidate_table(people, candidates="names", exclude=["truth"], checked=corrections)
-    assert "0 rows in which probably no" in said(describe_cleaned, clean_table(table))
-
-
 def test_long_labels_and_many_candidates_are_cut(said):
     many = "|".join(f"{'x' * 50}{i}" for i in range(6))
     cleaned = clean_table(csv(f"x,names\n1,{many}\n2,{many}\n3,a\n"), "plknn", {"n_neighbors": 2})
@@ -129,12 +119,6 @@ def test_answers_are_no_candidates_where_annotators_were_judged(said):
     assert " in which probably no answer is correct" in text
     assert " label  labels and their scores\n" in text
     assert "candidate" not in text
-
-
-def test_a_row_without_answers_that_a_person_settled_has_its_label(said):
-    table = judged_votes(checked=io.StringIO("row,candidates,label\n4,,a\n"))
-    text = said(describe_accuracy, table, np.array(["a"] * 20))
-    assert "5.0% of them have a known label that is in no answer (1 row)\n" in text
 
 
 def test_many_annotators_are_summed_up(capsys):

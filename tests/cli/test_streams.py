@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 from people import make_people
 
-from ambilearn.cli.console import standard_input, standard_output
-
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs a POSIX shell")
 full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs the device /dev/full")
 
@@ -100,17 +98,6 @@ def shell(line):
     for sign in ("Traceback", "Exception ignored"):
         assert sign not in ran.stderr
     return ran.returncode, ran.stdout, ran.stderr
-
-
-def test_closed_streams_are_named_in_this_process_too(monkeypatch):
-    from click import ClickException
-
-    monkeypatch.setattr(sys, "stdin", None)
-    monkeypatch.setattr(sys, "stdout", None)
-    with pytest.raises(ClickException, match="Standard input is closed"):
-        standard_input()
-    with pytest.raises(ClickException, match="Standard output is closed"):
-        standard_output()
 
 
 PREPARED = """

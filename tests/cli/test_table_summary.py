@@ -43,15 +43,6 @@ def test_tables_in_which_no_label_can_change(said):
     assert said(hint_at_given_label, csv("x,names\n1,a|b\n2,b\n")) == ""
 
 
-def test_many_columns_are_counted(said):
-    names = [f"x{i}" for i in range(12)]
-    header, rows = ",".join(names), [",".join([str(i)] * 12) for i in range(3)]
-    table = csv("\n".join([f"{header},names", *(f"{row},a" for row in rows)]))
-    assert "12 features: number: x0, x1, x2, x3, x4, x5, x6, x7 and 4 more" in said(
-        describe_table, table
-    )
-
-
 def test_corrections(said):
     corrections = io.StringIO("row,candidates,label\n0,a|b,zoe\n1,b,b\n")
     text = said(describe_table, csv("x,names\n1,a|b\n2,b\n3,a\n", checked=corrections))
