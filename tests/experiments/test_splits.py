@@ -26,13 +26,6 @@ def test_halves_are_disjoint_and_complete():
     assert train | test == {tuple(row) for row in load_dataset("wine").X}
 
 
-def test_rows_name_their_labels():
-    split, data = make_split(TASK), load_dataset("wine")
-    label = {tuple(row): y for row, y in zip(data.X, data.y, strict=True)}
-    assert [label[tuple(row)] for row in split.X_train] == split.y_train.tolist()
-    assert [label[tuple(row)] for row in split.X_test] == split.y_test.tolist()
-
-
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.75])
 def test_the_share_of_test_rows(share):
     split = make_split(TASK.to(test_share=share))
@@ -86,14 +79,6 @@ def test_another_scaling_is_rejected():
         make_split(TASK.to(scaling="some"))
 
 
-def test_constant_features_become_zero():
-    split = make_split(Task("digits", "PLKNN", 0, candidates={}, rows=100))
-    assert np.isfinite(split.X_train).all()
-    constant = np.ptp(np.vstack([split.X_train, split.X_test]), axis=0) == 0
-    assert constant.any()
-    assert (split.X_train[:, constant] == 0).all()
-
-
 def test_a_row_limit_selects_the_same_rows_in_every_run():
     first, second = (make_split(TASK.to(rows=40, run=run)) for run in (0, 1))
     a, b = ({*rows_of(s)[0], *rows_of(s)[1]} for s in (first, second))
@@ -113,13 +98,6 @@ def test_data_without_true_labels_cannot_be_measured(monkeypatch):
     monkeypatch.setattr(splits, "load_dataset", lambda *_, **__: unlabeled)
     with pytest.raises(ValueError, match="unlabeled has no true labels"):
         make_split(TASK.to(data="unlabeled"))
-
-
-def test_data_with_candidates_keep_theirs(real_data_dir):
-    split = make_split(Task("lost", "PLKNN", 3), str(real_data_dir))
-    assert len(split.X_train) == 561
-    assert split.candidates.covers(split.y_train).all()
-    assert 2.0 < split.candidates.sizes.mean() < 2.5
 
 
 CLASSES = np.arange(10)

@@ -34,14 +34,6 @@ def test_comparison_is_scipy_s_paired_test(values, seed):
     assert compare(other, values).outcome == -found.outcome
 
 
-def test_pairs_matter_not_only_means():
-    rng = np.random.default_rng(0)
-    a = rng.normal(0.5, 0.2, 10)
-    b = a - 0.01 + rng.normal(0, 0.001, 10)
-    assert compare(a, b).outcome == 1
-    assert compare(a, rng.permutation(b)).outcome == 0
-
-
 @pytest.mark.parametrize(
     ("a", "b", "p", "outcome"),
     [([0.5, 0.6], [0.5, 0.6], 1.0, 0), ([0.75, 0.5], [0.5, 0.25], 0.0, 1)],
@@ -94,9 +86,3 @@ def test_critical_difference_with_demsar_s_table(k, q):
     assert found.critical_difference == pytest.approx(q * np.sqrt(k * (k + 1) / (6 * n)), rel=1e-3)
     if k > 2:
         assert found.p == pytest.approx(stats.friedmanchisquare(*scores).pvalue)
-
-
-def test_equal_scores_have_p_value_one():
-    found = rank({"a": [0.5, 0.5], "b": [0.5, 0.5], "c": [0.5, 0.5]})
-    assert set(found.ranks.values()) == {2.0}
-    assert np.isnan(found.p)

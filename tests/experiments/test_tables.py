@@ -9,7 +9,14 @@ from ambilearn.experiments.results import UNMEASURED, ExperimentResults, publish
 from ambilearn.experiments.spec import load_spec, parse_search
 from ambilearn.experiments.stats import compare, holm
 from ambilearn.experiments.store import Store
-from ambilearn.experiments.tables import build_tables, compare_with_best, plus_minus
+from ambilearn.experiments.tables import (
+    build_tables,
+    compare_with_best,
+    plus_minus,
+    published_records,
+    verdict,
+    verification_table,
+)
 
 NOISE = np.random.default_rng(0).normal(0, 0.01, 100)
 
@@ -111,21 +118,6 @@ def test_published_numbers_are_shown(measured):
     assert record["deviation"] == pytest.approx((0.7 - 0.709) / 0.022)
 
 
-def test_cells_without_results_are_not_measured(measured):
-    table = build_tables(measured("real-world", lambda label, task: 0.7, data=["lost"]))[0]
-    for row in table.rows:
-        assert row[table.header.index("Yahoo!News")] == UNMEASURED
-        assert row[table.header.index("Lost")] != UNMEASURED
-
-
-def test_both_parts_of_the_ablation_have_their_published_numbers(measured):
-    tables = build_tables(measured("ablation", lambda label, task: 0.5, data=["lost"]))
-    assert [len(table.rows) for table in tables] == [5, 5]
-    for table, first in zip(tables, (0.709, 0.832), strict=True):
-        record = next(r for r in table.records if (r["method"], r["column"]) == ("PL-CL", "Lost"))
-        assert record["published_mean"] == first
-
-
 def test_wins_ties_and_losses_are_counted_by_group(measured):
     def accuracy(label, task):
         options = task.candidates
@@ -148,11 +140,6 @@ def test_wins_ties_and_losses_are_counted_by_group(measured):
     assert "PL-CL" not in rows
 
 
-def test_counts_without_results_are_marked(measured):
-    table = build_tables(measured("controlled", lambda label, task: None))[0]
-    assert table.rows[0][1].startswith(UNMEASURED)
-
-
 def test_ranks(measured):
     order = ["SURE", "PL-CL", "LALO", "PL-AGGD", "IPAL", "PLDA", "PL-KNN"]
     found = measured("controlled", lambda label, task: 0.9 - 0.1 * order.index(label), runs=1)
@@ -173,11 +160,6 @@ def test_no_ranking_without_results(measured):
     found = measured("real-world", lambda label, task: None)
     assert compute_ranking(found, {"metric": "accuracy"}) is None
     assert build_tables(found)[1].notes == [UNMEASURED]
-
-
-def test_a_single_run_has_no_deviation():
-    assert plus_minus(0.5, float("nan")) == "0.500"
-    assert plus_minus(0.5, 0.0126) == "0.500 ± 0.013"
 
 
 # --- readings -------------------------------------------------------------------------------------
@@ -290,3 +272,83 @@ def test_a_reading_without_results_is_not_measured(measured):
     tables = build_tables(measured("oracle", lambda label, task: 0.5, runs=2, data=["lost"]))
     assert [table.rows for table in tables[1:]] == [[]] * 4
     assert all(table.notes == [UNMEASURED] for table in tables[1:])
+
+
+# ---- verification
+
+
+@pytest.mark.parametrize(
+    ("mean", "expected"),
+    [
+        (0.709, "within"),
+        (0.731, "within"),
+        (0.687, "within"),
+        (0.6866, "within"),  # is printed as 0.687
+        (0.686, "below"),
+        (0.732, "above"),
+        (None, "not measured"),
+    ],
+)
+def test_verdicts(mean, expected):
+    deviation = {} if mean is None else {"deviation": (mean - 0.709) / 0.022}
+    assert verdict({"published_std": 0.022, **deviation}) == expected
+
+
+@pytest.fixture
+def experiments(tmp_path):
+    with Store(tmp_path / "r.sqlite") as store:
+        names = ("real-world", "transductive", "ablation", "controlled")
+        fill(store, load_spec("real-world"), lambda label, task: 0.7, data=["lost"])
+        yield [ExperimentResults(load_spec(name), store) for name in names]
+
+
+def test_every_published_cell_is_checked_once(experiments):
+    found = published_records(experiments)
+    assert len(found) == 56 + 56 + 80
+    assert len({(c["table"], c["line"], c["column"]) for c in found}) == len(found)
+    measured = [c for c in found if c["mean"] is not None]
+    assert {c["column"] for c in measured} == {"Lost"}
+    # Seven methods, twice; and the full PL-CL of the ablation, twice, which is the same task.
+    assert len(measured) == 7 + 7 + 2
+
+
+def test_the_table_shows_and_counts_them(experiments):
+    table = verification_table(published_records(experiments))
+    first = next(row for row in table.rows if row[:3] == ["real-world", "PL-CL", "Lost"])
+    assert first == [
+        "real-world",
+        "PL-CL",
+        "Lost",
+        "0.709 ± 0.022",
+        "0.700 ± 0.000",
+        "-0.4",
+        "within",
+    ]
+    counts = dict.fromkeys(("within", "above", "below", "not measured"), 0)
+    for record in table.records:
+        counts[record["verdict"]] += 1
+    for name, count in counts.items():
+        assert f"{count} {name}" in table.notes[0]
+    assert counts["not measured"] == 192 - 16
+
+
+def test_every_way_of_choosing_parameters_is_checked(tmp_path):
+    with Store(tmp_path / "r.sqlite") as store:
+        spec = load_spec("real-world")
+        fill(store, spec, lambda label, task: 0.6, data=["lost"])
+        search = parse_search("halving:4")
+        for select in ("label-free", "oracle"):
+            fill(store, spec, lambda label, task: 0.7, data=["lost"], select=select, search=search)
+        records = published_records([ExperimentResults(spec, store)])
+        found = [c for c in records if c["mean"] is not None]
+    assert {c["line"] for c in found if c["method"] == "PL-CL"} == {
+        "PL-CL",
+        "PL-CL (label-free, halving 4, covering)",
+        "PL-CL (oracle, halving 4 †)",
+        "PL-CL (oracle per run, halving 4 †)",
+    }
+    verdicts = {c["line"]: c["verdict"] for c in found}
+    assert verdicts["PL-CL"] == "below"
+    assert verdicts["PL-CL (oracle, halving 4 †)"] == "within"
+    assert "chosen with the test labels" in verification_table(found).notes[-1]
+    assert len(verification_table([c for c in found if c["select"] == "fixed"]).notes) == 1

@@ -162,7 +162,7 @@ def _run(tasks: list["Task"], path: Path, jobs: int, data_home: Path | None, aga
         describe_plan(console, store, tasks, missing, time_left)
         note = Progress(console, len(missing), time_left).note
         try:
-            summary = run_tasks(
+            counts = run_tasks(
                 missing, store, jobs=jobs, data_home=data_home, again=again, on_result=note
             )
         except BrokenPipeError:  # click handles it
@@ -172,10 +172,10 @@ def _run(tasks: list["Task"], path: Path, jobs: int, data_home: Path | None, aga
             raise click.ClickException(message) from error
         finally:
             console.close()
-        console.say(f"{summary.done} done, {summary.failed} failed.")
-        if summary.failed:
+        console.say(f"{counts['done']} done, {counts['failed']} failed.")
+        if counts["failed"]:
             describe_failures(console, store, missing)
-    return summary.failed
+    return counts["failed"]
 
 
 class Progress:
@@ -232,7 +232,7 @@ def describe_other_code(console: Console, store: "Store") -> None:
     from ambilearn.experiments.execute import environment
 
     def code(content: dict[str, Any]) -> tuple[str | None, str | None]:
-        return content["commit"], content["versions"].get("ambilearn")
+        return content.get("commit"), content.get("versions", {}).get("ambilearn")
 
     ours = code(environment())
     n_other = sum(count for content, count in store.environments() if code(content) != ours)

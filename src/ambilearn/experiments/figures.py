@@ -133,16 +133,10 @@ def curves(experiment: ExperimentResults, show: Content) -> Any:
 
 
 def _add_legend(figure: Any, handles: list[object], labels: list[str]) -> None:
-    """Add a legend above the panels, in as few rows as the width of the figure allows."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-
-    canvas: Any = FigureCanvasAgg(figure)
-    renderer = canvas.get_renderer()
-    for n_columns in range(len(labels), 0, -1):
-        legend = figure.legend(handles, labels, loc="outside upper center", ncols=n_columns)
-        if n_columns == 1 or legend.get_window_extent(renderer).width < 0.98 * figure.bbox.width:
-            return
-        legend.remove()
+    """Add a legend above the panels, in as many columns as fit in the width of the figure."""
+    inches = 0.6 + 0.075 * max(map(len, labels))  # of a column
+    n_columns = max(1, int(figure.get_figwidth() / inches))
+    figure.legend(handles, labels, loc="outside upper center", ncols=min(n_columns, len(labels)))
 
 
 def sensitivity(experiment: ExperimentResults, show: Content) -> Any:

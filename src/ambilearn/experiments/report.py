@@ -17,9 +17,17 @@ from ambilearn.experiments.tables import (
     build_tables,
     compare_with_best,
     count_verdicts,
+    plus_minus,
     published_records,
+    verdict,
 )
 from ambilearn.experiments.task import Content, default_params
+
+_SCALING = {
+    "all": "z-score over all rows before the split, as in the code of the paper's methods",
+    "train": "z-score over the training rows",
+    "none": "none",
+}
 
 
 def render_report(experiments: Sequence[ExperimentResults], store: Store) -> str:
@@ -37,7 +45,7 @@ def render_report(experiments: Sequence[ExperimentResults], store: Store) -> str
     return template.render(
         sections=[_section(experiment) for experiment in experiments],
         counts=count_verdicts(published_records(experiments)),
-        environments=[_environment_text(*found) for found in store.environments()],
+        environments=store.environments(),
         version=environment()["versions"].get("ambilearn", ""),
     )
 
@@ -68,13 +76,13 @@ def _section(experiment: ExperimentResults) -> Content:
             "data": ", ".join(spec.data),
             "runs": spec.runs,
             "split": f"random, {spec.protocol.get('test_share', 0.5):.0%} test rows",
-            "scaling": _scaling(spec.protocol.get("scaling", "all")),
+            "scaling": _SCALING[spec.protocol.get("scaling", "all")],
             "results": f"{len(results)}, of which {unconverged} stopped before convergence",
             "computing time": format_duration(sum(result.seconds for result in results)),
         }
         | ({"at most": f"{spec.protocol['rows']} rows"} if spec.protocol.get("rows") else {}),
         "methods": [
-            {"label": m.label, "params": _params(m.estimator, m.params)}
+            {"label": m.label, "params": default_params(m.estimator) | m.params}
             for m in spec.methods
             if m.sweep is None
         ],
@@ -119,33 +127,12 @@ def _compare_with_published(record: Content) -> dict[str, str]:
     """Published number below a measured cell, and the deviation."""
     if "published_mean" not in record:
         return {}
-    printed = f"{record['published_mean']:.3f} ± {record['published_std']:.3f}"
+    printed = plus_minus(record["published_mean"], record["published_std"])
     found = {"published": f"{printed} {record['published_mark']}".rstrip()}
-    deviation = record.get("deviation")
-    if deviation is not None:
-        found["deviation"] = f"{deviation:+.1f} σ".replace("-", "−")
-        found["tone"] = "same" if abs(deviation) <= 1 else "above" if deviation > 0 else "below"
+    if "deviation" in record:
+        found["deviation"] = f"{record['deviation']:+.1f} σ".replace("-", "−")
+        found["tone"] = verdict(record)
     return found
-
-
-def _params(estimator: str, params: Any) -> str:
-    return ", ".join(f"{k}={v}" for k, v in (default_params(estimator) | dict(params)).items())
-
-
-def _scaling(name: str) -> str:
-    return {
-        "all": "z-score over all rows before the split, as in the code of the paper's methods",
-        "train": "z-score over the training rows",
-        "none": "none",
-    }[name]
-
-
-def _environment_text(content: Content, n_results: int) -> str:
-    versions = ", ".join(f"{name} {version}" for name, version in content["versions"].items())
-    return (
-        f"{n_results} results on {content['host']} ({content['machine']}), "
-        f"Python {content['python']}, {versions}, commit {content['commit'] or 'unknown'}"
-    )
 
 
 def _data_uri(figure: Any) -> str:

@@ -5,29 +5,11 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import partial
 
 from ambilearn.experiments.execute import environment, execute
 from ambilearn.experiments.store import Store
 from ambilearn.experiments.task import Result, Task
-
-
-@dataclass(frozen=True)
-class RunSummary:
-    """Numbers of tasks of a run.
-
-    Attributes
-    ----------
-    already_done : int
-        Tasks that had a result before the run.
-    done, failed : int
-        Tasks that ended during the run, by status.
-    """
-
-    already_done: int
-    done: int
-    failed: int
 
 
 def missing_tasks(tasks: Iterable[Task], store: Store, *, again: bool = False) -> list[Task]:
@@ -45,25 +27,24 @@ def run_tasks(
     data_home: str | os.PathLike[str] | None = None,
     again: bool = False,
     on_result: Callable[[Result], object] = lambda result: None,
-) -> RunSummary:
+) -> dict[str, int]:
     """Execute the tasks that are not in the store, and save each result as soon as it is done.
 
     If it is killed, only the running tasks are lost; call it again to continue. Only one run writes
     to a store at a time: another one raises StoreError.
 
     -1 jobs are one per core. ``again`` repeats tasks that are done. ``on_result`` is called with
-    each result after it is saved.
+    each result after it is saved. Returns the numbers of tasks that are ``"done"`` and
+    ``"failed"``.
     """
-    tasks = list({task.key: task for task in tasks}.values())
     function = partial(execute, data_home=None if data_home is None else str(data_home))
-    counts = Counter({"done": 0, "failed": 0})
+    counts = {"done": 0, "failed": 0}
     with store.only_writer():
-        missing = missing_tasks(tasks, store, again=again)
-        for result in on_processes(function, missing, jobs):
+        for result in on_processes(function, missing_tasks(tasks, store, again=again), jobs):
             store.save(result, environment())
             counts[result.status] += 1
             on_result(result)
-    return RunSummary(len(tasks) - len(missing), **counts)
+    return counts
 
 
 def on_processes(

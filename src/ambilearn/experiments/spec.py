@@ -1,5 +1,6 @@
 """Definition of an experiment in a TOML file: what to measure and what to show."""
 
+import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,10 +17,8 @@ from ambilearn.registry import find_method
 PAPER = ("real-world", "controlled", "transductive", "ablation", "sensitivity", "convergence")
 
 
-SEARCHES = ("random", "halving", "grid")
 SCORINGS = ("covering", "approximated")
 DEFAULT_SEARCH = "halving:16"
-MAX_DIGITS = 9  # digits of the number of points; no grid has more points
 
 
 class SpecError(ValueError):
@@ -233,16 +232,11 @@ def parse_search(text: str, scoring: str = SCORINGS[0]) -> Content:
     """
     if scoring not in SCORINGS:
         raise ValueError(f"The scoring must be one of {', '.join(SCORINGS)}; got {scoring!r}.")
-    kind, _, number = text.partition(":")
-    if kind not in SEARCHES or (kind == "grid") == bool(number):
+    found = re.fullmatch(r"(random|halving):([1-9][0-9]{0,8})|grid", text)
+    if found is None:
         raise ValueError(
-            f"The search must be random:N, halving:N or grid; got {shorten_repr(text)}."
+            "The search must be random:N, halving:N or grid, where N is a whole number of at most "
+            f"nine digits; got {shorten_repr(text)}."
         )
-    if kind == "grid":
-        return {"kind": kind, "points": None, "scoring": scoring}
-    if not number.isdecimal() or len(number) > MAX_DIGITS or int(number) < 1:
-        raise ValueError(
-            f"The number of points must be at least 1 and have at most {MAX_DIGITS} digits; got "
-            f"{shorten_repr(text)}."
-        )
-    return {"kind": kind, "points": int(number), "scoring": scoring}
+    kind, points = found.groups()
+    return {"kind": kind or "grid", "points": points and int(points), "scoring": scoring}

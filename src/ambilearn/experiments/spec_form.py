@@ -2,24 +2,14 @@
 
 import re
 from importlib.resources import files
-from itertools import product
 from typing import Any
 
 from ambilearn._utils.plain_content import check_content
-from ambilearn.experiments.task import READINGS, Content
+from ambilearn.experiments.task import READINGS, SCORES, Content
 
 MAX_RUNS = 10_000  # limit of random splits; the paper has ten, and a typo must not fill the disk
 
-# Names of the scores that every result has; see ambilearn.experiments.splits.
-_PREDICTIONS = (
-    "accuracy",
-    *(f"transductive.{of}" for of in ("confidences", "outputs_in_set", "outputs")),
-)
-METRICS = (
-    *(name + tolerance for name, tolerance in product(_PREDICTIONS, ("", "@3", "@5"))),
-    "training.covering",
-    "training.approximated",
-)
+METRICS = (*SCORES, "training.covering", "training.approximated")
 
 _PROTOCOL = {"scaling?": str, "test_share?": float, "rows?": int}
 _METHOD = {"method": str, "label": str, "params?": {"*": object}, "grid?": {"*": [object]}}

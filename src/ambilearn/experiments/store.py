@@ -8,7 +8,9 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ambilearn.experiments.task import Result
+import numpy as np
+
+from ambilearn.experiments.task import SCORES, Result, digest
 
 # The version is written each time, which fails at once if the file cannot be written.
 _SCHEMA = """
@@ -60,7 +62,7 @@ class Store:
     """Results of tasks by key, in an SQLite file.
 
     Every result is one transaction: if the process is killed, all earlier results are complete.
-    Other processes can read at the same time. A result that cannot be parsed counts as missing.
+    Other processes can read at the same time. A damaged result counts as missing.
     Without ``create``, a missing file raises FileNotFoundError, and a read-only file can be opened.
     Every method raises StoreError if the file cannot be read or written.
     """
@@ -162,9 +164,11 @@ class Store:
         for key, status, error, seconds, *texts in self._rows(
             "SELECT key, status, error, seconds, task, scores, details FROM results"
         ):
-            with suppress(ValueError, TypeError):  # not JSON, or not text
+            with suppress(ValueError, TypeError, KeyError, AttributeError):  # damaged
                 task, scores, details = map(json.loads, texts)
-                found[key] = Result(key, task, status, scores, details, error, float(seconds))
+                result = Result(key, task, status, scores, details, error, float(seconds))
+                if digest(task).hex() == key and (status == "failed" or _has_scores(result)):
+                    found[key] = result
         return found if keys is None else {key: found[key] for key in keys if key in found}
 
     def environments(self) -> list[tuple[dict[str, object], int]]:
@@ -173,7 +177,11 @@ class Store:
             "SELECT content, count(*) FROM results JOIN environments ON environment = id "
             "GROUP BY id ORDER BY max(finished) DESC, id DESC"
         )
-        return [(json.loads(content), int(count)) for content, count in rows]
+        found = []
+        for content, count in rows:
+            with suppress(ValueError):  # damaged
+                found.append((json.loads(content), int(count)))
+        return found
 
     def mean_seconds(self) -> dict[tuple[str, str, str], tuple[float, int]]:
         """Mean time and number of results of every (data, method, select)."""
@@ -192,3 +200,9 @@ class Store:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _has_scores(result: Result) -> bool:
+    """Whether a result, and each point of an oracle, has every score."""
+    points = [result.scores, *(point["scores"] for point in result.details.get("tried", ()))]
+    return all(np.isfinite([point[name] for name in SCORES]).all() for point in points)

@@ -24,6 +24,16 @@ READINGS = {
 
 CHOSEN_BY = "accuracy"  # of an oracle, on the test rows
 
+# Scores of every result, and of every point of an oracle; see ambilearn.experiments.splits.
+SCORES = [
+    name + tolerance
+    for name in (
+        "accuracy",
+        *(f"transductive.{of}" for of in ("confidences", "outputs_in_set", "outputs")),
+    )
+    for tolerance in ("", "@3", "@5")
+]
+
 # Parameters that do not change results and are not part of the definition of a task.
 _SILENT = {"verbose"}
 
