@@ -4,7 +4,7 @@ Blocks are checked on the workers; only their summaries are sent to the process 
 """
 
 import re
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,7 @@ class BlockSummary(NamedTuple):
     problem: Exception | None = None
 
 
-def summarize_rows(block: Any) -> BlockSummary:
+def summarize_rows(block: Matrix) -> BlockSummary:
     """Check and summarize a block of X."""
     n_rows = _num_samples(block)
     try:
@@ -44,7 +44,7 @@ def summarize_rows(block: Any) -> BlockSummary:
     return BlockSummary(n_rows, X.shape[1], sparse=sparse.issparse(X))
 
 
-def as_rows(block: Any) -> Any:
+def as_rows(block: Matrix) -> Matrix:
     """A block of X as a float64 array or CSR matrix."""
     check_structure(block, "X")
     check_feature_types(block)
@@ -76,7 +76,7 @@ def _check_finite(X: Matrix) -> None:
     )
 
 
-def summarize_sets(block: Any) -> BlockSummary:
+def summarize_sets(block: Matrix) -> BlockSummary:
     """Check and summarize a block of y."""
     n_rows = _num_samples(block)
     is_sparse = sparse.issparse(block) or getattr(block, "sparse_mask", False)
@@ -94,7 +94,7 @@ def summarize_sets(block: Any) -> BlockSummary:
     return BlockSummary(n_rows, len(sets.classes), sets.classes, mask, is_sparse, single)
 
 
-def as_mask(block: Any, classes: Array) -> sparse.csr_array:
+def as_mask(block: Matrix, classes: Array) -> sparse.csr_array:
     """Block of y as a boolean mask over all classes, or as a table of weights if it has weights."""
     if not _num_samples(block):
         return sparse.csr_array((0, len(classes)), dtype=bool)

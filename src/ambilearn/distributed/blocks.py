@@ -7,7 +7,7 @@ calls ``fit`` receives only a summary of each block: the number of rows, the lab
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeAlias
 
 import dask
 import dask.array as da
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import gen_batches
 
-from ambilearn._utils.types import Matrix
+from ambilearn._utils.types import AnyCandidates, Matrix
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.distributed.block_summary import (
     BlockSummary,
@@ -34,6 +34,9 @@ from ambilearn.distributed.block_summary import (
     summarize_sets,
 )
 from ambilearn.validation import check_row_weights
+
+# Results of Dask, or what tasks pass to each other.
+Parts: TypeAlias = tuple[Any, ...]
 
 
 class RowBlocks:
@@ -69,7 +72,7 @@ class RowBlocks:
         Whether y is a sparse mask.
     """
 
-    def __init__(self, X: Matrix, y: Any, sample_weight: Any | None = None) -> None:
+    def __init__(self, X: Matrix, y: AnyCandidates, sample_weight: Matrix | None = None) -> None:
         if y is None:
             as_candidates(y)  # raises an error with the accepted forms of y
         row_weights = None
@@ -106,7 +109,7 @@ class RowBlocks:
             self.weights = [delayed(self.row_weights[first:last]) for first, last in slices]
 
     def _check_weights(
-        self, sample_weight: Any | None, row_weights: NDArray[np.float64] | None
+        self, sample_weight: Matrix | None, row_weights: NDArray[np.float64] | None
     ) -> NDArray[np.float64] | None:
         if sample_weight is not None:
             # One number per row is small enough to be checked in this process, as in a local fit.
@@ -115,7 +118,7 @@ class RowBlocks:
             sample_weight = np.concatenate(arrays)
         return check_row_weights(sample_weight, np.empty((self.shape[0], 0)), row_weights)
 
-    def __getitem__(self, rows: NDArray[np.intp]) -> Any:
+    def __getitem__(self, rows: NDArray[np.intp]) -> Matrix:
         """Fetch rows by ascending indices, as an array or CSR matrix."""
         owners = np.searchsorted(self.starts[:-1], rows, side="right") - 1
         parts = [
@@ -125,7 +128,7 @@ class RowBlocks:
         return stack(dask.compute(*parts))
 
 
-def delayed_blocks(collection: Any) -> list[Delayed]:
+def delayed_blocks(collection: Matrix) -> list[Delayed]:
     """Blocks of consecutive rows of a Dask collection; anything local is one block."""
     if isinstance(collection, da.Array):
         if collection.ndim == 2 and collection.numblocks[1] > 1:
@@ -142,19 +145,19 @@ def delayed_blocks(collection: Any) -> list[Delayed]:
     return [delayed(collection, traverse=False)]
 
 
-def persist_now(parts: Iterable[Any], **options: Any) -> tuple[Any, ...]:
+def persist_now(parts: Iterable[Any], **options: Any) -> Parts:
     """Compute collections, keep the results on the workers, and wait for them.
 
     The inputs may be released only afterwards: delayed objects do not keep references to them.
     """
-    kept: tuple[Any, ...] = dask.persist(*parts, **options)
+    kept: Parts = dask.persist(*parts, **options)
     futures = futures_of(kept)
     if futures:
         wait(futures)
     return kept
 
 
-def persist_in_turn(parts: Sequence[Any]) -> tuple[Any, ...]:
+def persist_in_turn(parts: Sequence[Any]) -> Parts:
     """As :func:`persist_now`, but in batches of two collections per thread of the cluster.
 
     A worker fetches the inputs of all its assigned tasks at once, regardless of its memory.
@@ -167,7 +170,7 @@ def persist_in_turn(parts: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(kept for group in groups for kept in persist_now(parts[group]))
 
 
-def stack(parts: Any) -> Any:
+def stack(parts: Sequence[Matrix]) -> Matrix:
     """Concatenate blocks of rows, all dense or all sparse."""
     if len(parts) == 1:
         return parts[0]
@@ -193,15 +196,15 @@ def _realign(masks: list[Delayed], have: NDArray[np.intp], want: NDArray[np.intp
     return cut
 
 
-def _stack_all(*parts: Any) -> Any:
+def _stack_all(*parts: Matrix) -> Matrix:
     return stack(parts)
 
 
-def _slice(block: Any, first: int, last: int) -> Any:
+def _slice(block: Matrix, first: int, last: int) -> Matrix:
     return block[first:last]
 
 
-def _take(block: Any, rows: NDArray[np.intp]) -> Any:
+def _take(block: Matrix, rows: NDArray[np.intp]) -> Matrix:
     return block[rows]
 
 

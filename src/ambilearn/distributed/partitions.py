@@ -18,9 +18,11 @@ from scipy import sparse
 from sklearn.metrics import pairwise_distances, pairwise_distances_argmin
 from sklearn.utils import check_random_state
 
-from ambilearn._utils.types import Matrix, RandomState
+from ambilearn._utils.limits import threads_for
+from ambilearn._utils.types import Array, Matrix, RandomState
 from ambilearn.backend.host.neighbors import unit_rows
 from ambilearn.distributed.blocks import (
+    Parts,
     RowBlocks,
     attribute_bytes,
     persist_in_turn,
@@ -52,7 +54,7 @@ class LocalityCells:
     centers : ndarray of shape (n_cells, d)
     """
 
-    def __init__(self, sample: Any, n_cells: int, random_state: RandomState = None) -> None:
+    def __init__(self, sample: Matrix, n_cells: int, random_state: RandomState = None) -> None:
         random = check_random_state(random_state)
         Z = unit_rows(sample)
         n_cells = max(1, min(n_cells, Z.shape[0] // 2))
@@ -72,7 +74,8 @@ class LocalityCells:
         return self._nearest(unit_rows(X))
 
     def _nearest(self, Z: Matrix) -> NDArray[np.intp]:
-        nearest: NDArray[np.intp] = pairwise_distances_argmin(Z, self.centers)
+        with threads_for(0):  # scikit-learn sets and restores the number, too, without a lock
+            nearest: NDArray[np.intp] = pairwise_distances_argmin(Z, self.centers)
         return nearest
 
     def join(self, sizes: NDArray[np.intp], smallest: int) -> NDArray[np.intp]:
@@ -104,7 +107,7 @@ class PartitionRows:
     numbers: NDArray[np.intp]
     weights: NDArray[np.float64] | None = None
 
-    def take(self, rows: Any) -> "PartitionRows":
+    def take(self, rows: Array | slice) -> "PartitionRows":
         """Subset of the rows, by position."""
         weights = None if self.weights is None else self.weights[rows]
         return PartitionRows(self.X[rows], self.mask[rows], self.numbers[rows], weights)
@@ -182,7 +185,7 @@ def _exchange(
     sources: Sequence[Delayed],
     wanted: NDArray[np.bool_],
     pick: Callable[..., Any],
-    arguments: Sequence[tuple[Any, ...]],
+    arguments: Sequence[Parts],
     join: Callable[..., Any],
 ) -> list[Delayed]:
     """For every row of ``wanted``, join the parts picked from the marked sources.
@@ -217,8 +220,8 @@ def _assign(X: Matrix, cells: LocalityCells) -> NDArray[np.intp]:
 
 
 def _number(
-    X: Matrix, mask: Any, start: int, weights: Any, owners: NDArray[np.intp]
-) -> tuple[PartitionRows, Any]:
+    X: Matrix, mask: Matrix, start: int, weights: Array | None, owners: NDArray[np.intp]
+) -> tuple[PartitionRows, Array]:
     return PartitionRows(X, mask, start + np.arange(X.shape[0]), weights), owners
 
 
@@ -256,13 +259,13 @@ def restore_blocks(
     return _exchange(results, wanted, _between, spans, _in_order)
 
 
-def _between(result: tuple[Any, ...], first: int, last: int) -> tuple[Any, ...]:
+def _between(result: Parts, first: int, last: int) -> Parts:
     numbers = result[0]
     rows = slice(*np.searchsorted(numbers, (first, last)))
     return tuple(array[rows] for array in result)
 
 
-def _in_order(*parts: tuple[Any, ...]) -> tuple[Any, ...]:
+def _in_order(*parts: Parts) -> Parts:
     numbers, *matrices = (stack(arrays) for arrays in zip(*parts, strict=True))
     order = np.argsort(numbers)
     return tuple(matrix[order] for matrix in matrices)

@@ -1,7 +1,7 @@
 """PL-CL on rows that are distributed over several machines."""
 
 from numbers import Integral
-from typing import Any, Self
+from typing import Self
 
 import dask
 import numpy as np
@@ -12,10 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from ambilearn._utils.rounds import OuterLoop
 from ambilearn._utils.sklearn_compat import Interval
-from ambilearn._utils.types import Matrix, RandomState
+from ambilearn._utils.types import AnyCandidates, Estimator, Matrix, Params, RandomState
 from ambilearn.base import forget_fit, unfitted_on_error
 from ambilearn.distributed import rounds
-from ambilearn.distributed.blocks import RowBlocks, persist_now
+from ambilearn.distributed.blocks import Parts, RowBlocks, persist_now
 from ambilearn.distributed.partitions import partition_rows, restore_blocks
 from ambilearn.distributed.results import RowResults, predict_blocks, score_blocks
 from ambilearn.graph.neighbors import usable_neighbors
@@ -122,9 +122,9 @@ class DistributedPLCL(PLCL):
 
     n_landmarks: int  # never None: distributed rows have no kernel matrix
     # Arrays of Dask.
-    transduction_: Any
-    label_distributions_: Any
-    complementary_distributions_: Any
+    transduction_: Matrix
+    label_distributions_: Matrix
+    complementary_distributions_: Matrix
 
     _parameter_constraints = {
         **PLCL._parameter_constraints,
@@ -146,7 +146,7 @@ class DistributedPLCL(PLCL):
         kernel: str | KernelFunction = "rbf",
         sigma: str | float = "mean",
         n_neighbors: int = 10,
-        neighbors: Any = "auto",
+        neighbors: str | Estimator = "auto",
         n_landmarks: int = 500,
         landmarks: str = "kmeans",
         n_partitions: int | None = None,
@@ -177,7 +177,7 @@ class DistributedPLCL(PLCL):
         )
         self.n_partitions = n_partitions
 
-    def fit(self, X: Matrix, y: Any, sample_weight: Any | None = None) -> Self:
+    def fit(self, X: Matrix, y: AnyCandidates, sample_weight: Matrix | None = None) -> Self:
         """Learn a classifier from candidate sets.
 
         Parameters
@@ -280,7 +280,7 @@ class DistributedPLCL(PLCL):
         )
         return persist_now(partitions), partitioning.counts
 
-    def _sums(self, partitions: Any, states: Any) -> tuple[Any, ...]:
+    def _sums(self, partitions: Parts, states: Parts) -> Parts:
         return _total(
             [
                 delayed(rounds.contribute)(part, state, self.complementary)
@@ -318,27 +318,27 @@ class DistributedPLCL(PLCL):
                 setattr(local, name, value)
         return local
 
-    def decision_function(self, X: Matrix) -> Any:
+    def decision_function(self, X: Matrix) -> Matrix:
         """Score of every label, as :meth:`PLCL.decision_function`; lazy for Dask collections."""
         two = len(getattr(self, "classes_", ())) == 2
         return self._blockwise("decision_function", X, vector=two)
 
-    def predict(self, X: Matrix) -> Any:
+    def predict(self, X: Matrix) -> Matrix:
         """Most likely label of every row, as :meth:`PLCL.predict`; lazy for Dask collections."""
         return self._blockwise("predict", X, vector=True)
 
-    def predict_proba(self, X: Matrix) -> Any:
+    def predict_proba(self, X: Matrix) -> Matrix:
         """Confidence of every label, as :meth:`PLCL.predict_proba`; lazy for Dask collections."""
         return self._blockwise("predict_proba", X, vector=False)
 
-    def _blockwise(self, method: str, X: Matrix, vector: bool) -> Any:
+    def _blockwise(self, method: str, X: Matrix, vector: bool) -> Matrix:
         model = self.to_local()
         if not dask.is_dask_collection(X):
             return getattr(model, method)(X)
         empty = self.classes_[:0] if method == "predict" else np.empty(0)
         return predict_blocks(model, method, X, empty if vector else empty[:, None])
 
-    def score(self, X: Matrix, y: Any, sample_weight: Any | None = None) -> float:
+    def score(self, X: Matrix, y: AnyCandidates, sample_weight: Matrix | None = None) -> float:
         """Fraction of rows with a correct predicted label, as :meth:`PLCL.score`.
 
         Parameters
@@ -358,12 +358,12 @@ class DistributedPLCL(PLCL):
             return model.score(X, y, sample_weight)
         return score_blocks(model, X, y, sample_weight)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> Params:
         return {k: v for k, v in super().__getstate__().items() if k not in _ROW_RESULTS}
 
 
-def _total(parts: list[Delayed]) -> tuple[Any, ...]:
-    total: tuple[Any, ...] = rounds.tree_sum(parts).compute()
+def _total(parts: list[Delayed]) -> Parts:
+    total: Parts = rounds.tree_sum(parts).compute()
     return total
 
 

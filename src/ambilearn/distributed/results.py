@@ -1,7 +1,5 @@
 """Results for rows as dask arrays: confidences of the training rows, predictions, scores."""
 
-from typing import Any
-
 import dask
 import dask.array as da
 import numpy as np
@@ -11,10 +9,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
-from ambilearn._utils.types import Array, Matrix
+from ambilearn._utils.types import AnyCandidates, Array, Matrix, Params
 from ambilearn.backend import HOST
 from ambilearn.candidates import CandidateSets
-from ambilearn.distributed.blocks import RowBlocks, delayed_blocks, persist_now
+from ambilearn.distributed.blocks import Parts, RowBlocks, delayed_blocks, persist_now
 from ambilearn.methods.plcl import PLCL
 
 
@@ -35,20 +33,22 @@ def predict_blocks(model: PLCL, method: str, X: Matrix, meta: Array) -> da.Array
         raise ValueError(
             f"X has {X.shape[1]} features, but the model was fitted with {model.n_features_in_}."
         )
-    shape: dict[str, Any] = {"drop_axis": 1}
+    shape: Params = {"drop_axis": 1}
     if meta.ndim == 2:
         shape = {"chunks": (X.chunks[0], len(model.classes_))}
     predicted: da.Array = X.map_blocks(_apply, model, method, meta=meta, **shape)
     return predicted
 
 
-def _apply(block: Any, model: PLCL, method: str) -> Array:
+def _apply(block: Matrix, model: PLCL, method: str) -> Array:
     rows = block if block.shape[0] else np.zeros((1, block.shape[1]))  # methods require a row
     predicted: Array = getattr(model, method)(rows)
     return predicted[: block.shape[0]]
 
 
-def score_blocks(model: PLCL, X: Matrix, y: Any, sample_weight: Any | None = None) -> float:
+def score_blocks(
+    model: PLCL, X: Matrix, y: AnyCandidates, sample_weight: Matrix | None = None
+) -> float:
     """Weighted mean of the scores of a local model on the blocks, the same in all arguments."""
     collections = [X, y] if sample_weight is None else [X, y, sample_weight]
     blocks = [delayed_blocks(collection) for collection in collections]
@@ -67,7 +67,9 @@ def score_blocks(model: PLCL, X: Matrix, y: Any, sample_weight: Any | None = Non
     return float(right / weight)
 
 
-def _score(model: PLCL, X: Matrix, y: Any, weights: Any | None = None) -> tuple[float, float]:
+def _score(
+    model: PLCL, X: Matrix, y: AnyCandidates, weights: Matrix | None = None
+) -> tuple[float, float]:
     if not X.shape[0]:
         return 0.0, 0.0
     weight = float(X.shape[0] if weights is None else np.sum(weights))
@@ -114,7 +116,7 @@ class RowResults:
 _EMPTY = sparse.csr_array((0, 0))
 
 
-def _pick(block: tuple[Any, ...], which: int) -> sparse.csr_array:
+def _pick(block: Parts, which: int) -> sparse.csr_array:
     return block[which]
 
 

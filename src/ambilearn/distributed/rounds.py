@@ -15,10 +15,10 @@ from dask.delayed import Delayed
 from dask.sizeof import sizeof
 from numpy.typing import NDArray
 
-from ambilearn._utils.types import Array, Matrix
+from ambilearn._utils.types import Array, Estimator, Matrix
 from ambilearn.backend import HOST, HostSupport
 from ambilearn.candidates import CandidateSets, as_candidates
-from ambilearn.distributed.blocks import attribute_bytes
+from ambilearn.distributed.blocks import Parts, attribute_bytes
 from ambilearn.distributed.partitions import PartitionRows
 from ambilearn.graph.adaptive import AdaptiveGraph, LocalGeometry, Neighborhoods
 from ambilearn.graph.neighbors import usable_neighbors
@@ -47,7 +47,7 @@ class State:
 
     p: NDArray[np.float64]
     q: NDArray[np.float64]
-    q_off_support: Any
+    q_off_support: float | Array
     graph_weights: NDArray[np.float64] | None
     objective: float
     squared_change: float
@@ -58,7 +58,7 @@ def build(
     classes: Array,
     features: LandmarkFeatures | None,
     n_neighbors: int | None,
-    neighbors: Any,
+    neighbors: str | Estimator,
 ) -> Partition:
     """Features and graph of a partition; no graph with ``n_neighbors=None``."""
     sets = as_candidates(rows.mask, classes=classes)
@@ -86,14 +86,14 @@ def start(partition: Partition, weights: PLCLWeights) -> State:
     return _to_state(PLCLSteps(partition.candidates, weights).start(p, graph), 0.0, 0.0)
 
 
-def contribute(partition: Partition, state: State, complementary: bool) -> tuple[Any, ...]:
+def contribute(partition: Partition, state: State, complementary: bool) -> Parts:
     """Terms of a partition in the global sums.
 
     These are the objective, the squared change of P, and the sums for the regression on P; with a
     complementary classifier also those for the regression on Q.
     """
     candidates, features = partition.candidates, partition.features
-    sums: tuple[Any, ...] = candidates.target_sums(features, state.p, 0.0)
+    sums: Parts = candidates.target_sums(features, state.p, 0.0)
     if complementary:
         sums += candidates.target_sums(features, state.q, state.q_off_support)
     return state.objective, state.squared_change, *sums
@@ -132,7 +132,7 @@ def _on_support(partition: Partition, fit: RidgeFit) -> RidgeFit:
     )
 
 
-def outcome(partition: Partition, state: State) -> tuple[Any, ...]:
+def outcome(partition: Partition, state: State) -> Parts:
     """Row numbers, and P and Q of the candidates as CSR matrices."""
     to_csr = partition.candidates.to_csr
     return partition.numbers, to_csr(state.p), to_csr(state.q)
@@ -152,7 +152,7 @@ def add_moments(*parts: Moments) -> Moments:
     return reduce(Moments.plus, parts)
 
 
-def _add(*parts: tuple[Any, ...]) -> tuple[Any, ...]:
+def _add(*parts: Parts) -> Parts:
     return tuple(sum(entries) for entries in zip(*parts, strict=True))
 
 
