@@ -126,7 +126,10 @@ def _unpacked(file: IO[Any], name: str, max_bytes: int) -> IO[Any]:
                 if content.tell() > max_bytes:
                     raise too_large(name, content.tell(), max_bytes)
     except (OSError, EOFError, zlib.error) as error:
-        raise InvalidFileError(f"{name} is not a valid gzip file: {error}.") from error
+        reason = str(error).rstrip(".")
+        raise InvalidFileError(
+            f"{name} is not a valid gzip file: {reason}. Compress or download it again."
+        ) from error
     content.seek(0)
     return content
 
