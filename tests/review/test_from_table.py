@@ -94,6 +94,16 @@ def test_features_come_first_and_constant_columns_are_not_shown():
     assert page(table).columns[-1] == "truth"
 
 
+def test_a_card_shows_no_anonymous_numbers():
+    numbers = {f"pixel_{i}": [(7 * row + i) % 5 for row in range(9)] for i in range(12)}
+    frame = pd.DataFrame({"photo": [f"{i}.png" for i in range(9)], **numbers})
+    frame["names"] = ["a|b", "b", "a"] * 3
+    table = read_candidate_table(frame, candidates="names")
+    review = page(table)
+    assert review.n_shown == review.columns.index("pixel_0") == 1
+    assert page(people()).n_shown == 8
+
+
 def test_texts_come_first_and_vectors_are_not_shown():
     frame = make_sentences().assign(embedding=[[i, i / 2] for i in range(120)])
     table = read_candidate_table(frame, candidates="mood", truth="truth")

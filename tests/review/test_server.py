@@ -99,7 +99,7 @@ def test_it_listens_on_the_loopback_interface_only(served):
 def test_a_wrong_token_is_rejected(served, token):
     n = len(served.journal.entries)
     line = f"GET /{token}/state?tab=a HTTP/1.1\r\nHost: 127.0.0.1:{served.server.port}\r\n\r\n"
-    served.server.strange = RateLimit(5, 20)
+    served.server.without_token = RateLimit(5, 20)
     assert b" 403 " in raw(served, line.encode()).splitlines()[0]
     assert_untouched(served, n)
 
@@ -232,7 +232,7 @@ def test_the_body_of_a_rejected_request_is_not_taken_for_a_request(served):
     path = f"/{served.server.token}/act?tab=a"
     origin = f"Host: {host}\r\nOrigin: http://{host}\r\n"
     inner = f"POST {path} HTTP/1.1\r\n{origin}Content-Length: {len(inner)}\r\n\r\n{inner}"
-    served.server.strange = RateLimit(5, 20)
+    served.server.without_token = RateLimit(5, 20)
     for line in (f"POST {path}", "POST /wrong/act", f"PUT {path}", f"GET {path}"):
         outer = f"{line} HTTP/1.1\r\n{origin}Content-Length: {len(inner)}\r\n\r\n{inner}"
         assert raw(served, outer.encode()).count(b"HTTP/1.1 ") == 1
@@ -283,7 +283,7 @@ def test_other_methods_and_garbage_are_rejected(served):
 
 def test_many_requests_with_a_wrong_token_leave_the_review_alone(served):
     n = len(served.journal.entries)
-    served.server.strange = RateLimit(0, 20)
+    served.server.without_token = RateLimit(0, 20)
     connection = http.client.HTTPConnection("127.0.0.1", served.server.port, timeout=60)
     found = []
     for _ in range(300):
@@ -300,9 +300,9 @@ def test_many_requests_with_a_wrong_token_leave_the_review_alone(served):
 
 def test_too_many_requests_with_the_token_wait(served):
     n = len(served.journal.entries)
-    known, served.server.known = served.server.known, RateLimit(0, 2)
+    limit, served.server.with_token = served.server.with_token, RateLimit(0, 2)
     replies = [served.request("POST", "act?tab=a", {"id": f"r{i}", **ANSWER}) for i in range(4)]
-    served.server.known = known
+    served.server.with_token = limit
     assert [status for status, *_ in replies] == [200, 200, 429, 429]
     assert replies[-1][2]["Retry-After"] == "1"
     assert_untouched(served, n + 2)

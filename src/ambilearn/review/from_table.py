@@ -17,7 +17,7 @@ from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.frames import check_columns
 from ambilearn.datasets.label_cells import parse_labels, whole_number_text
 from ambilearn.review.images import Images, Shown
-from ambilearn.review.record import Review, ReviewRow
+from ambilearn.review.record import CELLS_SHOWN, Review, ReviewRow
 from ambilearn.tables.candidate_columns import expand_patterns
 from ambilearn.tables.clean import CleanedTable
 from ambilearn.tables.columns import LISTS, TELLS_NOTHING
@@ -161,8 +161,12 @@ def review_from_table(judged: JudgedTable, layout: Layout = PLAIN) -> Review:
             zip(_find_candidates(table, judged.shares), _find_suggestions(judged), strict=True)
         )
     ]
+    numbers = {column.name for column in table.features.columns if column.kind == "number"}
+    n_shown = CELLS_SHOWN
+    if len(numbers) > CELLS_SHOWN:  # such as pixels, of which a person sees nothing
+        n_shown = sum(column not in numbers for column in columns) or CELLS_SHOWN
     title, names = _title(table.name), [str(column) for column in columns]
-    return Review(title, names, rows, table.sep, judged.method, judged.calibrated)
+    return Review(title, names, rows, table.sep, judged.method, judged.calibrated, n_shown=n_shown)
 
 
 def review_from_audit(

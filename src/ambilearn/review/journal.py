@@ -149,12 +149,12 @@ class Journal:
         self._file = _open_locked(self.path)
         try:
             content = self._file.read()
-            header, self.entries, self._size = _read(self.path, content, rows, check_label)
-            self._about = rows.describe() if header is None else header["about"]
-            self._digest = hashlib.sha256(content)
-            self._state = self._stat()
-            if self._size == 0:
-                self._write(self._header())
+            header, self.entries, n_bytes = _read(self.path, content, rows, check_label)
+            self._content = bytearray(content[:n_bytes])  # what the file has
+            self._file.truncate(n_bytes)  # without an incomplete last line
+            self._state = os.fstat(self._file.fileno())
+            if header is None:
+                self._write({"format": _FORMAT, "version": _VERSION, "about": rows.describe()})
             if is_new:
                 _sync_folder(self.path.parent)
         except BaseException:
@@ -169,25 +169,21 @@ class Journal:
         self.entries.append(entry)
 
     def keep(self) -> None:
-        """Write all entries again if another program has removed or changed the file."""
+        """Write the journal again if another program has removed or changed the file."""
         if self._file.closed:  # the server ends
             raise OSError(errno.EBADF, os.strerror(errno.EBADF))
         if self._is_intact():
             return
-        before = self._file, self._size, self._digest
-        path = self._create_another()
-        self._size, self._digest = 0, hashlib.sha256()
+        path, file = self._create_another()
         try:
-            for content in self._header(), *self.entries:
-                self._write(content, sync=False)
-            os.fsync(self._file.fileno())
+            _write_all(file, bytes(self._content))
             _sync_folder(path.parent)
         except BaseException:
-            self._file.close()
+            file.close()
             path.unlink(missing_ok=True)
-            self._file, self._size, self._digest = before
             raise
-        before[0].close()
+        self._file.close()
+        self._file, self._state = file, os.fstat(file.fileno())
         if path == self.path:
             self.notice = f"{path.name} was removed by another program, and written again."
         else:
@@ -207,58 +203,37 @@ class Journal:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _header(self) -> dict[str, Any]:
-        return {"format": _FORMAT, "version": _VERSION, "about": self._about}
-
-    def _write(self, content: dict[str, Any], *, sync: bool = True) -> None:
+    def _write(self, content: dict[str, Any]) -> None:
         line = json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
-        is_whole = self._state.st_size == self._size
         try:
-            self._file.seek(self._size)
-            self._file.truncate()  # an incomplete last line
-            view = memoryview(line)
-            while view:
-                view = view[self._file.write(view) :]
-            if sync:
-                os.fsync(self._file.fileno())
+            self._file.seek(len(self._content))
+            _write_all(self._file, line)
+            self._content += line
         except OSError:
-            self._file.truncate(self._size)
-            self._state = self._stat()
+            self._file.truncate(len(self._content))
             raise
-        self._size += len(line)
-        if is_whole:
-            self._digest.update(line)
-        else:
-            self._digest = self._digest_of_file()
-        self._state = self._stat()
-
-    def _stat(self) -> os.stat_result:
-        return os.fstat(self._file.fileno())
+        finally:
+            self._state = os.fstat(self._file.fileno())
 
     def _is_intact(self) -> bool:
-        """Whether the file under our name has what was written last."""
+        """Whether the file under our name has what was written."""
         try:
             found = os.stat(self.path)
         except OSError:
             return False
-        if not os.path.samestat(found, self._state) or found.st_size != self._state.st_size:
+        if not os.path.samestat(found, self._state) or found.st_size != len(self._content):
             return False
         if found.st_mtime_ns != self._state.st_mtime_ns:
-            return bool(self._digest_of_file().digest() == self._digest.digest())
+            self._file.seek(0)
+            return self._file.read() == self._content
         return True
 
-    def _digest_of_file(self) -> Any:
-        self._file.seek(0)
-        return hashlib.sha256(self._file.read())
-
-    def _create_another(self) -> Path:
+    def _create_another(self) -> tuple[Path, BinaryIO]:
         """Open a new file, under our name if that is free; otherwise with the next number."""
         beside = (_numbered(self._first, number) for number in count(2))
         for path in chain([self.path], beside):
             with suppress(FileExistsError):
-                self._file = _open_locked(path, os.O_EXCL)
-                self._state = self._stat()
-                return path
+                return path, _open_locked(path, os.O_EXCL)
         raise AssertionError
 
     def _check_no_later(self) -> None:
@@ -481,6 +456,13 @@ def _is_row_text(text: str, n_rows: int) -> bool:
 
 
 # --- opening and locking --------------------------------------------------------------------------
+
+
+def _write_all(file: BinaryIO, content: bytes) -> None:
+    view = memoryview(content)
+    while view:
+        view = view[file.write(view) :]
+    os.fsync(file.fileno())
 
 
 def _open_locked(path: Path, flags: int = 0) -> BinaryIO:

@@ -29,6 +29,7 @@ from ambilearn.tables.read import CandidateTable
 
 Labels = Mapping[int, Any]
 Judge = Callable[[Labels], NDArray[np.float64]]
+_HALVES = 2  # fits of an ensemble for its doubt
 _MAX_EXACT_ROWS, _LANDMARKS = 5000, 500  # of PL-CL in the place of a method without a closed form
 
 
@@ -164,8 +165,15 @@ class Learner:
         return PLCL(n_landmarks=n_landmarks, random_state=self.random_state)
 
     def _find_doubt(self, sets: CandidateSets) -> Doubt:
+        """Doubt in the sets, for an ensemble by fits to halves of the rows.
+
+        In closed form it would be that of one member, which finds fewer sets without their label.
+        """
         support, seed = HOST.support(sets), self.random_state
-        found = doubt_of_method(self.X, support, self.estimator, None, seed, rows=self._rows)
+        learner: Any = method_inside(self.estimator)
+        n_folds = _HALVES if learner._is_ensemble else None
+        rows = self._rows if n_folds is None else None
+        found = doubt_of_method(self.X, support, self.estimator, n_folds, seed, rows=rows)
         return found.in_sets()
 
     def nearest(self, row: int) -> NDArray[np.intp]:

@@ -151,6 +151,7 @@ def _make_data(review: Review) -> dict[str, Any]:
         "blind": review.blind,
         "numbers": None if review.numbers is None else list(review.numbers),
         "columns": list(review.columns),
+        "shown": review.n_shown,
         "classes": [normalize_label(label) for label in review.classes],
         "rows": [_make_row(row, position) for row in review.rows],
     }

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePath
 
+CELLS_SHOWN = 8
 MAX_ROWS = 100_000  # more rows exceed the scroll height of browsers
 
 
@@ -105,6 +106,8 @@ class Review:
         Whether to hide the confidences and the label of a row, for an audit.
     numbers : sequence of int, optional
         Row of the table of each row of the review; by default ``0 … n - 1``.
+    n_shown : int, default=8
+        Number of cells that a card shows before a person asks for all.
 
     Raises
     ------
@@ -120,6 +123,7 @@ class Review:
     calibrated: bool = False
     blind: bool = False
     numbers: Sequence[int] | None = None
+    n_shown: int = CELLS_SHOWN
 
     def __post_init__(self) -> None:
         if not self.rows:

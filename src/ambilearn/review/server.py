@@ -36,6 +36,7 @@ _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
+_NO_FRAMES = "frame-ancestors 'none'"  # besides the policy in the page itself
 _NO_SCRIPTS = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 
 
@@ -91,12 +92,10 @@ class ReviewServer(ThreadingHTTPServer):
     def __init__(self, service: ReviewService, port: int = 0, token: str | None = None) -> None:
         self.service = service
         self.token = token or secrets.token_urlsafe(24)
-        self.known = RateLimit(100, 400)
-        self.strange = RateLimit(5, 20)  # requests without the token
+        self.with_token = RateLimit(100, 400)
+        self.without_token = RateLimit(5, 20)
         self._places = threading.Lock()
-        self._unknown: dict[
-            Any, None
-        ] = {}  # connections that have not sent the token, oldest first
+        self._unknown: dict[Any, None] = {}  # connections without the token so far, oldest first
         self._admitted: set[Any] = set()
         super().__init__((HOST, port), _Handler)
         self.port: int = self.server_address[1]
@@ -249,7 +248,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Check that a request comes from the page; return the path after the token."""
         token, slash, path = self.path.lstrip("/").partition("/")
         known = hmac.compare_digest(token.encode(), self.server.token.encode())
-        limit = self.server.known if known else self.server.strange
+        limit = self.server.with_token if known else self.server.without_token
         if not limit.allows():
             raise _RejectedError(HTTPStatus.TOO_MANY_REQUESTS, "Too many requests.")
         if not known or not slash:
@@ -298,7 +297,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _get(self, what: str, query: dict[str, list[str]], _: Any) -> None:
         if what == "":
-            self._send(self.server.service.page, "text/html; charset=utf-8", self._page_policy())
+            self._send(self.server.service.page, "text/html; charset=utf-8", _NO_FRAMES)
         elif what == "state":
             since, full = query.get("since", [""])[0], "full" in query
             self._send_json(self.server.service.state(self._tab(query), since, full))
@@ -350,9 +349,6 @@ class _Handler(BaseHTTPRequestHandler):
         if found is None:
             raise _RejectedError(HTTPStatus.NOT_FOUND, "This image cannot be shown.")
         self._send(found.content, found.media_type, _NO_SCRIPTS)
-
-    def _page_policy(self) -> str:
-        return "frame-ancestors 'none'"  # besides the policy in the page itself
 
     def _send_json(self, content: Any) -> None:
         self._send(json.dumps(content).encode(), "application/json", _NO_SCRIPTS)

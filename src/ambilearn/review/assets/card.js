@@ -1,6 +1,5 @@
 // One row as a card: image, cells, candidates with bars. User content only ever becomes text.
 
-const CELLS_SHOWN = 8;
 const CANDIDATES_SHOWN = 9; // as many as there are number keys
 // Characters of a text that are shown: a browser takes minutes to lay out a megabyte without a blank.
 const TEXT_SHOWN = 1000;
@@ -74,7 +73,7 @@ function drawCells(row, columns) {
   const shown = columns
     .map((name, i) => [name, row.cells[i]])
     .filter(([, value]) => value !== "")
-    .slice(0, row.expanded ? Infinity : CELLS_SHOWN);
+    .slice(0, row.expanded ? Infinity : data.shown);
   const list = make("dl", row.expanded ? "cells expanded" : "cells");
   for (const [name, value] of shown) {
     const wide = value.length > 24 ? "wide" : "";
@@ -182,12 +181,12 @@ function drawCard(row, { old, columns, decision, status, current, place, total, 
   }
   const filled = row.cells.filter((cell) => cell !== "").length;
   const long = row.cells.some((cell) => cell.length > 200);
-  if (row.candidates.length > CANDIDATES_SHOWN || filled > CELLS_SHOWN || long) {
+  if (row.candidates.length > CANDIDATES_SHOWN || filled > data.shown || long) {
     const text = row.expanded
       ? "Show less"
       : row.candidates.length > CANDIDATES_SHOWN
         ? `All ${row.candidates.length} candidates`
-        : filled > CELLS_SHOWN
+        : filled > data.shown
           ? `All ${filled} columns`
           : "Whole text";
     const toggle = make("button", "link", text, { type: "button" });
