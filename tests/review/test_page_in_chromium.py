@@ -407,35 +407,6 @@ def test_the_current_row_has_the_focus_if_the_window_was_too_small_for_it(window
     expect_current(page, 5)
 
 
-def test_reload_keeps_the_work_if_the_browser_does_not_find_it(window, people, people_page):
-    """As in Chromium 156, where some loads of a file have a storage that no other load sees."""
-    page = window.open(people_page)
-    press(page, "Enter")
-    before = page.evaluate("() => ({ ...localStorage })")
-    page.evaluate("() => localStorage.clear()")
-    page.reload()  # with a storage of its own
-    expect(page.locator("#decided")).to_have_text("1 of 6 decided")
-    press(page, "Enter")
-    page.evaluate("before => Object.assign(localStorage, before)", before)
-    page.reload()  # with the first storage again
-    expect(page.locator("#decided")).to_have_text("2 of 6 decided")
-    other = window.open(people_page)
-    press(other, "End", "Enter")
-    expect(page.locator("#decided")).to_have_text("3 of 6 decided")
-    page.reload()  # the other tab has stored more
-    expect(page.locator("#decided")).to_have_text("3 of 6 decided")
-
-
-def test_work_belongs_to_the_table_not_to_the_file(window, people, people_page, tmp_path):
-    press(window.open(people_page), "Enter")
-    other_method = replace(people, method="PLKNN")
-    page = window.open(write_review(other_method, tmp_path / "moved" / "page.html"))
-    expect(chosen(page, 4)).to_have_text("bob")
-    other_table = replace(people, rows=[replace(people.rows[0], raw="bob|anna"), *people.rows[1:]])
-    page = window.open(write_review(other_table, tmp_path / "other.html"))
-    expect(page.locator("#decided")).to_have_text("0 of 6 decided")
-
-
 def test_a_browser_that_keeps_nothing_says_so(window, people_page, tmp_path):
     reject = "Storage.prototype.setItem = () => { throw new Error('a private window') }"
     page = window.open(people_page, script=reject)
@@ -454,21 +425,6 @@ def test_two_tabs_share_their_work(window, people_page):
 
 
 # ---- files ----
-
-
-def test_download_is_what_was_chosen(window, people, people_page, tmp_path):
-    page = window.open(people_page)
-    press(page, "Enter", "2", "o")
-    page.keyboard.type('Łukasz "L", jr')
-    press(page, "Enter")
-    path = download(page, tmp_path)
-    assert path.name == "people-corrections.csv"
-    assert read_csv(path) == [
-        ["row", "candidates", "label"],
-        ["1", "anna|bob", "bob"],
-        ["2", "anna|bob|cleo", 'Łukasz "L", jr'],
-        ["4", "anna|bob|cleo", "bob"],
-    ]
 
 
 def test_from_table_to_page_and_back(window, tmp_path, monkeypatch):

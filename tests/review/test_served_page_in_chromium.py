@@ -191,23 +191,6 @@ def test_filtered_rows_get_one_label(served, visit):
     assert all(row % 2 for row in served.labels())
 
 
-def test_answers_wait_while_the_network_is_down(served, visit):
-    page = visit(served)
-    page.window.context.set_offline(True)
-    # Chromium may still send the next request.
-    page.wait_for_function("() => fetch('nothing').then(() => false, () => true)")
-    press(page, "Enter")
-    expect(page.locator("#connection")).to_contain_text("No connection. 1 answer is kept here and")
-    press(page, "Enter", "Enter", "u")
-    expect(page.locator("#connection")).to_contain_text("4 answers are kept here")
-    assert served.labels() == {}
-    page.window.context.set_offline(False)
-    wait_saved(page)
-    assert len(served.labels()) == 2
-    expect(page.locator("#connection")).to_be_hidden()
-    assert [entry["kind"] for entry in in_journal(served)] == ["answer"] * 3 + ["undo"]
-
-
 def test_a_server_that_is_started_again_gets_the_answers(tmp_path, visit):
     first = Served(tmp_path)
     page = visit(first)
