@@ -6,7 +6,9 @@ import signal
 import subprocess
 import sys
 import warnings
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,7 +19,6 @@ pytest.importorskip("safetensors")
 from protected import open_folder, read_only  # noqa: E402
 
 from ambilearn import CandidateSearchCV, CrowdClassifier, find_doubtful  # noqa: E402
-from ambilearn._utils.rounds import listen_to_rounds  # noqa: E402
 from ambilearn.deep import DeepPLCL  # noqa: E402
 
 RNG = np.random.default_rng(0)
@@ -153,23 +154,6 @@ def test_control_c_in_the_last_prediction_writes_the_checkpoint(tmp_path, ramp, 
     np.testing.assert_array_equal(model.label_distributions_, whole.label_distributions_)
 
 
-def test_control_c_before_the_end_of_the_epoch_is_known(tmp_path, monkeypatch):
-    """The end of the epoch is reported first."""
-    monkeypatch.setattr("ambilearn.deep.checkpoint.SECONDS", 3600)
-
-    def interrupt(done):
-        if done.number == 4:
-            signal.raise_signal(signal.SIGINT)
-
-    with (
-        listen_to_rounds(interrupt),
-        pytest.warns(UserWarning, match="after epoch 4 of 6.*another fit continues from"),
-    ):
-        make(tmp_path / "run").fit(X, Y)
-    model = make(tmp_path / "run").fit(X, Y)
-    assert [report.epoch for report in model.history_] == [5, 6]
-
-
 def press_control_c_at_writes(monkeypatch):
     replace = os.replace
 
@@ -191,37 +175,6 @@ def test_a_second_control_c_does_not_stop_the_write(tmp_path, monkeypatch):
     monkeypatch.undo()
     model = make(tmp_path / "run").fit(X, Y)
     assert [report.epoch for report in model.history_] == [5, 6]
-
-
-def test_control_c_during_a_write_is_ignored_if_the_process_ignores_it(tmp_path, monkeypatch):
-    """Shells start background jobs of a script in this way."""
-    press_control_c_at_writes(monkeypatch)
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        model = make(tmp_path / "run").fit(X, Y)
-    finally:
-        signal.signal(signal.SIGINT, before)
-    assert model.n_epochs_ == 6
-
-
-def test_an_error_after_the_last_epoch_leaves_the_checkpoint(tmp_path):
-    class Network(torch.nn.Linear):
-        fails = False
-
-        def forward(self, x):
-            if Network.fails:
-                raise MemoryError
-            return super().forward(x)
-
-    def end_epoch(report):
-        Network.fails = report.epoch == 6
-
-    model = make(tmp_path / "run", module=lambda: Network(3, 4), callbacks=[end_epoch])
-    with pytest.raises(MemoryError):
-        model.fit(X, Y)
-    Network.fails = False
-    model.set_params(callbacks=[]).fit(X, Y)
-    assert [report.epoch for report in model.history_] == [6]
 
 
 @pytest.mark.parametrize(
@@ -307,11 +260,6 @@ def test_the_checkpoint_of_other_rows_outside_of_memory_is_rejected(tmp_path, mo
     assert len(model.history_) == 4
 
 
-def test_a_folder_that_is_missing_is_reported_before_the_training(tmp_path):
-    with pytest.raises(ValueError, match="is in a folder that does not exist"):
-        make(tmp_path / "none" / "run", callbacks=[stop_at(1)]).fit(X, Y)
-
-
 def test_functions_of_all_kinds_and_parts_with_functions_continue(tmp_path):
     """A builtin has no attributes, and the text of a lambda contains its address."""
 
@@ -357,8 +305,9 @@ def test_a_checkpoint_that_cannot_be_deleted_does_not_lose_the_fit(tmp_path):
     [
         lambda model: CrowdClassifier(model, max_iter=2),
         lambda model: CandidateSearchCV(model, {"lr": [0.1]}, cv=2),
+        lambda model: SimpleNamespace(fit=partial(find_doubtful, estimator=model, n_folds=2)),
     ],
-    ids=["crowd", "search"],
+    ids=["crowd", "search", "doubt"],
 )
 def test_the_checkpoint_belongs_to_the_fit_to_all_rows(tmp_path, wrap):
     """A fit that is stopped in a fold leaves no file that the next fit would reject."""
@@ -370,9 +319,12 @@ def test_the_checkpoint_belongs_to_the_fit_to_all_rows(tmp_path, wrap):
     assert not path.exists()
 
 
-def test_a_folder_is_no_checkpoint(tmp_path):
-    with pytest.raises(ValueError, match="is a folder"):
-        make(tmp_path, callbacks=[stop_at(1)]).fit(X, Y)
+@pytest.mark.parametrize(
+    ("path", "reason"), [("none/run", "No such file"), (".", "Is a directory")]
+)
+def test_a_file_that_cannot_be_written_is_reported_before_the_training(tmp_path, path, reason):
+    with pytest.raises(ValueError, match=rf"cannot be written \({reason}"):
+        make(tmp_path / path, callbacks=[stop_at(1)]).fit(X, Y)
 
 
 def test_a_link_to_a_checkpoint(tmp_path):
@@ -418,14 +370,6 @@ def test_a_checkpoint_that_cannot_be_written_does_not_end_the_training(
     assert model.n_epochs_ == (4 if seconds else 6)
     assert not seconds or messages[1].endswith("epoch 4 of 6. The model can be used.")
     assert model.predict(X).shape == (40,)
-
-
-def test_held_out_folds_leave_the_checkpoint_alone(tmp_path):
-    """It belongs to the fit to all rows, which would reject that of a fold."""
-    path = tmp_path / "run"
-    with pytest.raises(StopError):
-        find_doubtful(X, Y, estimator=make(path, callbacks=[stop_at(2)]), n_folds=2)
-    assert not path.exists()
 
 
 @pytest.mark.parametrize("content", [b"", b"notes", b"\xff" * 100, b"\x02\0\0\0\0\0\0\0{}"])

@@ -388,14 +388,6 @@ def test_a_search_without_true_labels(rows):
     assert search.fit(rows, SETS[:20]).predict(rows).shape == (20,)
 
 
-def test_the_module_of_the_user_stays_as_it_is():
-    module = nn.Linear(4, 3)
-    before = module.weight.clone()
-    make(module=module).fit(X, SETS)
-    assert torch.equal(module.weight, before)
-    assert module.training
-
-
 def test_a_network_that_flattens_images_with_view(flat_network):
     model = make(module=flat_network).fit(IMAGES, ["a", "b"] * 10)
     assert model.predict(IMAGES).shape == (20,)
@@ -410,13 +402,6 @@ def test_the_views_of_the_user_do_not_mirror_new_images():
 
     model = make(augment=(Weak(), None)).fit(IMAGES, ["a", "b"] * 10)
     assert np.abs(model.predict_proba(IMAGES) - model.predict_proba(IMAGES[:, :, ::-1])).max() > 0
-
-
-def test_a_frozen_module_keeps_its_weights():
-    module = nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3)).requires_grad_(False)
-    model = make(module=module).fit(X, SETS)
-    for name, tensor in module.state_dict().items():
-        assert torch.equal(model.module_.features.state_dict()[name], tensor)
 
 
 @pytest.mark.parametrize(
@@ -490,14 +475,6 @@ def interrupt_at(epoch):
     return callback
 
 
-def test_control_c_gives_a_model():
-    model = make(callbacks=[interrupt_at(2)])
-    with pytest.warns(UserWarning, match="interrupted after epoch 2 of 3. The model can be used"):
-        model.fit(X, SETS)
-    assert model.n_epochs_ == 2
-    assert model.predict(X).shape == (30,)
-
-
 def test_a_fit_is_complete_whatever_the_parameters_are_later():
     model = make().fit(X, SETS).set_params(epochs=9)
     assert not model._ended_early
@@ -553,31 +530,3 @@ def test_a_warm_start_that_fails_leaves_the_previous_fit():
     with pytest.raises(KeyboardInterrupt):
         model.set_params(augment=(interrupt, None)).fit(X, SETS)
     np.testing.assert_array_equal(model.predict_proba(X), expected)
-
-
-def test_files_are_read_with_the_given_size(tmp_path):
-    image = pytest.importorskip("PIL.Image")
-    image.fromarray(IMAGES[0]).save(tmp_path / "a.png")
-    image.fromarray(IMAGES[1]).save(tmp_path / "b.png")
-    files = [tmp_path / "a.png", tmp_path / "b.png"]
-    model = make(image_size=(9, 5)).fit(files, ["a", "b"])
-    assert model._row_shape == (3, 9, 5)
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_votes_and_doubt():
-    from ambilearn import find_doubtful
-    from ambilearn.crowd import CrowdClassifier
-
-    images = np.concatenate([np.zeros((12, 6, 6)), np.ones((12, 6, 6))])
-    truth = np.repeat(["dark", "light"], 12)
-    votes = np.column_stack([truth, truth, np.roll(truth, 3)])
-    small = nn.Sequential(nn.Flatten(), nn.Linear(36, 3))
-    model = make(module=small, augment=None, epochs=20)
-    crowd = CrowdClassifier(model, cv=2, max_iter=1, random_state=0).fit(images, votes)
-    assert (crowd.transduction_ == truth).all()
-    wrong = truth.copy()
-    wrong[5] = "light"
-    doubt = find_doubtful(images, wrong, estimator=model, n_folds=3)
-    assert doubt.order[0] == 5
-    assert doubt.suggestion[5] == "dark"

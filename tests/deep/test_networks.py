@@ -86,23 +86,6 @@ def test_a_wrong_output_is_rejected_with_the_name_of_the_parameter(module, messa
         add_heads(module, torch.randn(2, 3, 6, 6), 4)
 
 
-def test_an_output_of_another_type_in_training_mode():
-    """As that of torchvision's GoogLeNet with auxiliary classifiers."""
-    module = _Returns(lambda x: (x, x) if module.training else x)
-    network = add_heads(module, torch.randn(2, 3), 4).train()
-    with pytest.raises(ValueError, match="also in training mode, but returned a tuple"):
-        network(torch.randn(2, 3))
-
-
-def test_another_number_of_features_in_training_mode():
-    module = _Returns(lambda x: x[:, :2] if module.training else x)
-    network = add_heads(module, torch.randn(2, 3), 4).train()
-    with pytest.raises(
-        ValueError, match=r"module returned features of shape \(5, 2\), but \(rows, 3"
-    ):
-        network(torch.randn(5, 3))
-
-
 def test_a_network_gets_the_layout_that_it_can_compute_in(flat_network):
     images = torch.rand(2, 3, 8, 8)
     for features, is_last in ((flat_network(), False), (nn.Sequential(nn.Flatten()), True)):
@@ -200,3 +183,17 @@ def test_an_output_that_is_not_finite_is_reported_with_its_row(case, monkeypatch
         networks.compute_outputs(network, rows, identity, mirror=False)
     with pytest.raises(ValueError, match=r"output of the network for row 4 of X is not finite"):
         networks.compute_features(network, rows, identity)
+
+
+@pytest.mark.parametrize(
+    ("output", "described"),
+    [
+        (lambda x: (x, x), "a tuple"),  # as torchvision's GoogLeNet, which has further outputs
+        (lambda x: x[:, :2], r"torch\.float32 of shape \(5, 2\)"),
+    ],
+)
+def test_another_output_in_training_mode(output, described):
+    module = _Returns(lambda x: output(x) if module.training else x)
+    network = add_heads(module, torch.randn(2, 3), 4).train()
+    with pytest.raises(ValueError, match=rf"\(rows, 3\), also in training .* returned {described}"):
+        network(torch.randn(5, 3))

@@ -84,12 +84,6 @@ def test_copies_and_pickles(fitted, copied):
     np.testing.assert_array_equal(copied(model).predict_proba(rows), model.predict_proba(rows))
 
 
-def test_a_pickle_keeps_a_network_of_the_user():
-    model = DeepPLCL(module=torch.nn.Linear(64, 4), epochs=1, device="cpu").fit(X, Y)
-    back = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(back.predict_proba(X), model.predict_proba(X))
-
-
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [

@@ -65,15 +65,6 @@ def test_a_step_goes_down_the_gradient_of_the_mean_loss(loss):
         torch.testing.assert_close(trainer.network.state_dict()[name], expected.detach())
 
 
-def test_the_loss_of_an_epoch_is_the_mean_over_its_steps():
-    losses = []
-    for batch_size in (12, 4):
-        trainer = make_trainer("proden", batch_size=batch_size, lr=0.0)
-        scatter(trainer)
-        losses.append(trainer.run_epoch()[0])
-    assert losses[0] == pytest.approx(losses[1], rel=1e-5)
-
-
 def test_the_ramp_weights_the_confidences():
     losses = []
     for ramp in (1.0, 0.25):  # a quarter of the cross-entropy in the first epoch, or all of it
@@ -125,19 +116,6 @@ def test_confidences_stay_distributions_on_the_candidates(loss, options):
     assert (P[~trainer.labels.mask] == 0).all()
     torch.testing.assert_close(P.sum(1), torch.ones(20))
     assert all(np.isfinite(loss) and 0 <= settled <= 1 for loss, settled in found)
-
-
-def test_options_change_what_is_learned():
-    found = []
-    for options in ({}, {"mixup": False}, {"ramp": 0.0}, {"bf16": True}):
-        trainer = make_trainer(**options)
-        settle(trainer)
-        with seeded(1, CPU):
-            for _ in range(3):
-                trainer.run_epoch()
-        found.append(state(trainer)["features.weight"])
-    for i, first in enumerate(found):
-        assert not any(torch.equal(first, other) for other in found[i + 1 :])
 
 
 def test_settled_rows_are_mixed_with_the_previous_row():
@@ -255,17 +233,6 @@ def test_the_average_has_the_buffers_that_have_no_mean(masked):
     average = trainer.average.features
     assert average.mask.tolist() == [0, 0, 0, 0, -np.inf]
     assert average.started
-
-
-def test_a_buffer_that_was_not_a_number_is_copied_once_and_then_averaged():
-    trainer = make_trainer(features=nn.Sequential(nn.Linear(3, 5), nn.BatchNorm1d(5)))
-    mean, latest = (part.features[1].running_mean for part in (trainer.average, trainer.network))
-    mean[0] = torch.nan
-    trainer.run_epoch()
-    assert mean[0] == latest[0]
-    trainer.run_epoch()
-    assert mean.isfinite().all()
-    assert not torch.equal(mean, latest)
 
 
 def test_a_seed_does_not_touch_the_state_of_the_user():

@@ -1,8 +1,10 @@
 """Checkpoints from which a killed run continues, in a format that contains no code."""
 
 import json
+import os
 import re
 from dataclasses import is_dataclass
+from errno import EISDIR
 from hashlib import blake2b
 from pathlib import Path
 from time import monotonic
@@ -35,11 +37,9 @@ class Checkpoint:
         self._format = safetensors.torch
         self._trainer = trainer
         self._path = Path(path).absolute()  # a callback may change the working directory
-        if not self._path.parent.is_dir():
-            raise ValueError(f"checkpoint={str(path)!r} is in a folder that does not exist.")
-        if self._path.is_dir():
-            raise ValueError(f"checkpoint={str(path)!r} is a folder. Give the path of a file.")
         try:
+            if self._path.is_dir():
+                raise IsADirectoryError(EISDIR, os.strerror(EISDIR))
             check_writable(self._path)
         except OSError as error:
             raise ValueError(

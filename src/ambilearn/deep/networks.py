@@ -48,8 +48,13 @@ class TwoHeads(nn.Module):
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Logits of the two heads, each of shape (b, l)."""
-        h = _check_features(self.features(x), self.ordinary.in_features).float()
-        return self.ordinary(h), self.complementary(h)
+        h, n_features = self.features(x), self.ordinary.in_features
+        if not isinstance(h, Tensor) or h.shape[1:] != (n_features,):
+            raise ValueError(
+                f"module must return features of shape (rows, {n_features}), also in training mode "
+                f"and for the views that augment makes, but returned {describe_tensor(h)}."
+            )
+        return self.ordinary(h.float()), self.complementary(h.float())
 
     def arrange(self, batch: Tensor) -> Tensor:
         """A batch in the memory layout of the network."""
@@ -266,25 +271,11 @@ def _make_features(module: Callable[[], Any]) -> nn.Module:
     return made
 
 
-def _check_features(output: Any, n_features: int) -> Tensor:
-    """Check the output of a module, which may return something else when it is trained."""
-    features = _check_tensor(output)
-    if features.shape[1:] != (n_features,):
-        raise ValueError(
-            f"module returned features of shape {tuple(features.shape)}, but (rows, {n_features}) "
-            "before. The number of features must be the same in training mode, and for the views "
-            "that augment makes."
-        )
-    return features
-
-
-def _check_tensor(output: Any) -> Tensor:
-    if not isinstance(output, Tensor):
-        raise ValueError(
-            "module must return one tensor of features of shape (rows, features), also in training "
-            f"mode, but returned a {type(output).__name__}."
-        )
-    return output
+def describe_tensor(value: Any) -> str:
+    """Type and shape of what a function of the user returned."""
+    if isinstance(value, Tensor):
+        return f"{value.dtype} of shape {tuple(value.shape)}"
+    return f"a {type(value).__name__}"
 
 
 def add_heads(features: nn.Module, rows: Tensor, n_labels: int) -> TwoHeads:
@@ -298,13 +289,12 @@ def add_heads(features: nn.Module, rows: Tensor, n_labels: int) -> TwoHeads:
         raise ValueError(
             f"module cannot take a batch of shape {tuple(rows.shape)}: {first}"
         ) from error
-    output = _check_tensor(output)
-    is_matrix = output.ndim == 2 and len(output) == len(rows) and output.shape[1] > 0
-    if not is_matrix or not output.is_floating_point():
+    is_matrix = isinstance(output, Tensor) and output.ndim == 2 and len(output) == len(rows)
+    if not is_matrix or not output.is_floating_point() or not output.shape[1]:
         raise ValueError(
             "module must return floating-point features of shape (rows, features); for a batch of "
-            f"shape {tuple(rows.shape)} it returned {output.dtype} of shape {tuple(output.shape)}. "
-            "Pool or flatten at its end."
+            f"shape {tuple(rows.shape)} it returned {describe_tensor(output)}. Pool or flatten at "
+            "its end."
         )
     network = TwoHeads(features, output.shape[1], n_labels)
     network.to(rows.device)

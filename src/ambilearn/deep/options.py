@@ -81,25 +81,20 @@ def choose_views(augment: Any, rows: DeepRows, strong: bool) -> tuple[View, View
     ``augment`` is the parameter of the estimator, and ``strong`` whether the loss uses a strong
     view. Gray images are not mirrored: they may be letters or digits.
     """
-    weak, strong_view = _choose_pair(augment, rows)
-    return identity if weak is None else weak, strong_view if strong else None
-
-
-def _choose_pair(augment: Any, rows: DeepRows) -> tuple[View | None, View | None]:
     if augment is None:
-        return None, None
-    if isinstance(augment, str) and rows.are_images:
+        augment = None, None
+    elif isinstance(augment, str) and rows.are_images:
         flip = rows.shape[1] > 1
-        return CropFlip(flip), StrongImageView(flip)
-    if isinstance(augment, str):
-        return Noise(), SwapFeatures()
+        augment = CropFlip(flip), StrongImageView(flip)
+    elif isinstance(augment, str):
+        augment = Noise(), SwapFeatures()
     is_pair = isinstance(augment, (tuple, list)) and len(augment) == 2
     if not is_pair or not all(view is None or callable(view) for view in augment):
         raise ValueError(
             "augment must be 'auto', None, or a pair (weak, strong) of callables that take and "
             f"return a batch; got {augment!r}."
         )
-    return augment[0], augment[1]
+    return augment[0] or identity, augment[1] if strong else None
 
 
 def choose_settings(

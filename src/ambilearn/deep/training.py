@@ -17,7 +17,7 @@ from torch.optim.swa_utils import AveragedModel
 from ambilearn._utils.text import format_duration
 from ambilearn.backend import Support
 from ambilearn.deep.augment import View
-from ambilearn.deep.networks import TwoHeads
+from ambilearn.deep.networks import TwoHeads, describe_tensor
 from ambilearn.deep.objective import Objective, fit_power, make_targets, row_losses
 from ambilearn.deep.rows import DeepRows
 
@@ -307,14 +307,8 @@ def _check_views(views: list[Any], x: Tensor) -> None:
             raise ValueError(
                 "The functions in augment must return float32 tensors of the same shape, with one "
                 f"row per row of the batch. For a batch of shape {tuple(x.shape)} they returned "
-                f"{' and '.join(map(_describe, views))}."
+                f"{' and '.join(map(describe_tensor, views))}."
             )
-
-
-def _describe(view: Any) -> str:
-    if isinstance(view, Tensor):
-        return f"{view.dtype} of shape {tuple(view.shape)}"
-    return f"a {type(view).__name__}"
 
 
 @contextmanager
