@@ -75,7 +75,7 @@ class _Returns(nn.Module):
             r"module must return .* returned torch.float32 of shape \(2, 4, 6, 6\)",
         ),
         (nn.Linear(5, 2), r"module cannot take a batch of shape \(2, 3, 6, 6\): mat1 and mat2"),
-        (_Returns(lambda x: (x, x)), "module must return one tensor .* returned a tuple"),
+        (_Returns(lambda x: (x, x)), "module must return .* returned a tuple"),
         (_Returns(lambda x: x.flatten(1)[:1]), r"module must return .* of shape \(1, 108\)"),
         (_Returns(lambda x: x.flatten(1).long()), "module must return .* torch.int64"),
         (_Returns(lambda x: x.flatten(1)[:, :0]), r"module must return .* of shape \(2, 0\)"),
