@@ -100,11 +100,6 @@ def test_other_files_are_rejected(tasks, message):
         from_label_studio(tasks)
 
 
-def test_data_must_fit_the_rows():
-    with pytest.raises(ValueError, match="3 rows but data for 1"):
-        to_label_studio(SETS, [{}])
-
-
 FOUR = [{"a", "b"}, {"b", "c"}, {"a"}, {"c"}]
 
 
@@ -116,6 +111,7 @@ FOUR = [{"a", "b"}, {"b", "c"}, {"a"}, {"c"}]
         ({"scores": [1, 2, 3, 4]}, "scores must be finite numbers, and need labels"),
         ({"labels": list("abac"), "scores": [1, np.nan, 3, 4]}, "scores must be finite"),
         ({"data": [{"row": "id7"}] * 4}, "data has the key 'row' in row 0"),
+        ({"data": [{}]}, "4 rows but data for 1"),
     ],
 )
 def test_wrong_tasks(options, message):

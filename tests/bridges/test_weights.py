@@ -6,14 +6,12 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy import sparse
-from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 
 from ambilearn import PLKNN
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.bridges import soft_labels, to_sample_weights
-from ambilearn.datasets import load_dataset
 
 P = np.array([[0.7, 0.25, 0.05], [0.0, 0.0, 1.0], [0.3, 0.3, 0.4]])
 NAMES = ["cat", "dog", "fox"]
@@ -54,13 +52,6 @@ def test_a_row_below_min_weight_keeps_its_largest_confidence():
     assert undecided[1].tolist() == [0, 1]
 
 
-def test_the_sum_of_a_row_is_kept():
-    confidences = np.random.default_rng(0).random((30, 6))
-    rows, _, weight = to_sample_weights(confidences, min_weight=0.4)
-    assert len(rows) < confidences.size
-    np.testing.assert_allclose(np.bincount(rows, weight), confidences.sum(axis=1))
-
-
 @pytest.mark.parametrize("confidences", [P, sparse.csr_array(P), sparse.csr_matrix(P)])
 def test_the_confidences_do_not_change(confidences):
     before = confidences.copy()
@@ -92,15 +83,6 @@ def test_rows_of_a_frame_are_a_frame():
     assert to_sample_weights(P, pl.from_pandas(frame))[0]["color"].to_list() == list("rrrgbbb")
 
 
-def test_certain_labels_give_the_ordinary_classifier():
-    data = load_dataset("iris")
-    classes, codes = np.unique(data.y, return_inverse=True)
-    repeated, y, weight = to_sample_weights(np.eye(3)[codes], data.X, classes=classes)
-    weighted = LogisticRegression(max_iter=500).fit(repeated, y, sample_weight=weight)
-    plain = LogisticRegression(max_iter=500).fit(data.X, data.y)
-    np.testing.assert_allclose(weighted.coef_, plain.coef_, atol=1e-6)
-
-
 def test_weights_are_equivalent_to_repeated_rows():
     rng = np.random.default_rng(0)
     rows, votes = rng.normal(size=(12, 2)), rng.integers(0, 3, size=(12, 4))
@@ -110,17 +92,6 @@ def test_weights_are_equivalent_to_repeated_rows():
     every_vote = GaussianNB().fit(np.repeat(rows, 4, axis=0), votes.ravel())
     np.testing.assert_allclose(weighted.theta_, every_vote.theta_)
     np.testing.assert_allclose(weighted.var_, every_vote.var_)
-
-
-def test_long_table():
-    table = soft_labels(P, classes=NAMES, rows=["a.png", "b.png", "c.png"])
-    assert table.columns.tolist() == ["row", "label", "weight"]
-    assert table.values.tolist()[:4] == [
-        ["a.png", "cat", 0.7],
-        ["a.png", "dog", 0.25],
-        ["a.png", "fox", 0.05],
-        ["b.png", "fox", 1.0],
-    ]
 
 
 @pytest.mark.parametrize("confidences", FORMS)
@@ -151,10 +122,6 @@ def test_labels_and_row_names_of_a_frame_are_used():
     pd.testing.assert_frame_equal(
         soft_labels(frame, wide=True), frame.rename_axis(index="row"), check_names=False
     )
-
-
-def test_labels_of_several_types_are_kept():
-    assert to_sample_weights(P, classes=["a", 1, 2])[1].tolist()[:3] == ["a", 1, 2]
 
 
 def test_a_fitted_method_and_its_candidates():

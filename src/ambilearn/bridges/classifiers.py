@@ -160,9 +160,21 @@ def candidates_from_prediction_sets(
             "array of the sets."
         )
     if getattr(prediction_sets, "ndim", 2) == 3:
-        prediction_sets = _one_level(np.asarray(prediction_sets))
+        if prediction_sets.shape[2] != 1:
+            raise ValueError(
+                f"prediction_sets has {prediction_sets.shape[2]} confidence levels, shape "
+                f"{prediction_sets.shape}: choose one, for instance prediction_sets[:, :, 0]."
+            )
+        prediction_sets = np.asarray(prediction_sets)[:, :, 0]
     table, classes = score_table(prediction_sets, classes, "prediction_sets")
-    _check_membership(table)
+    wrong = np.argwhere((table != 0) & (table != 1))
+    if len(wrong):
+        i, j = wrong[0].tolist()
+        raise ValueError(
+            f"prediction_sets is not 0/1: row {i}, column {j} has the value {table[i, j]:g}. Pass "
+            "True or 1 where a label is in the row's set; candidates_from_top_k makes candidates "
+            "from probabilities."
+        )
     empty = np.flatnonzero(~table.any(axis=1))
     if len(empty):
         if probabilities is None:
@@ -259,26 +271,6 @@ def _unit_rows(vectors: NDArray[np.float64], name: str) -> NDArray[np.float64]:
     if len(bad):
         raise ValueError(f"Row {bad[0]} of {name} has no direction: it is zero or infinite.")
     return np.asarray(vectors / lengths)
-
-
-def _check_membership(table: NDArray[np.float64]) -> None:
-    wrong = np.argwhere((table != 0) & (table != 1))
-    if len(wrong):
-        i, j = wrong[0].tolist()
-        raise ValueError(
-            f"prediction_sets is not 0/1: row {i}, column {j} has the value {table[i, j]:g}. Pass "
-            "True or 1 where a label is in the row's set, False or 0 elsewhere; "
-            "candidates_from_top_k makes candidates from probabilities."
-        )
-
-
-def _one_level(sets: Array) -> Array:
-    if sets.shape[2] != 1:
-        raise ValueError(
-            f"prediction_sets has {sets.shape[2]} confidence levels, shape {sets.shape}: choose "
-            "one, for instance prediction_sets[:, :, 0]."
-        )
-    return sets[:, :, 0]
 
 
 def score_table(

@@ -1,7 +1,6 @@
 """Tasks for Label Studio, and the answers that it exports."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from math import isfinite
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -85,7 +84,14 @@ def to_label_studio(
         )
     chosen = None if labels is None else np.asarray(labels).tolist()
     known = None if scores is None else np.asarray(scores, dtype=np.float64).tolist()
-    _check_predictions(len(sets), chosen, known)
+    for name, values in (("labels", chosen), ("scores", known)):
+        if values is not None and len(values) != len(sets):
+            raise ValueError(
+                f"{name} has {len(values)} entries, but there are {len(sets)} rows: pass those of "
+                "all rows, also with rows=."
+            )
+    if known is not None and (chosen is None or not np.isfinite(known).all()):
+        raise ValueError("scores must be finite numbers, and need labels.")
     tasks = []
     wanted = slice(None) if rows is None else np.asarray(rows).tolist()
     for row in np.arange(len(sets))[wanted].tolist():
@@ -104,19 +110,6 @@ def to_label_studio(
             task["predictions"] = [prediction]
         tasks.append(task)
     return tasks
-
-
-def _check_predictions(
-    n_rows: int, labels: list[object] | None, scores: list[float] | None
-) -> None:
-    for name, values in (("labels", labels), ("scores", scores)):
-        if values is not None and len(values) != n_rows:
-            raise ValueError(
-                f"{name} has {len(values)} entries, but there are {n_rows} rows: pass those of all "
-                "rows, also with rows=."
-            )
-    if scores is not None and (labels is None or not all(map(isfinite, scores))):
-        raise ValueError("scores must be finite numbers, and need labels.")
 
 
 def from_label_studio(

@@ -162,7 +162,20 @@ def _weights(
     if not isinstance(min_weight, Real) or not 0 <= min_weight <= 1:
         raise ValueError(f"min_weight must be a number between 0 and 1, got {min_weight!r}.")
     table, classes = _confidence_table(confidences, classes)
-    _check_confidences(table)
+    wrong = np.flatnonzero(~(np.isfinite(table.data) & (table.data >= 0)))
+    if len(wrong):
+        i = int(np.searchsorted(table.indptr, wrong[0], side="right")) - 1
+        raise ValueError(
+            f"Row {i} of the confidences has the value {table.data[wrong[0]]:.3g}: confidences "
+            "must be finite and not negative. Pass label_distributions_ or the output of "
+            "predict_proba, not decision scores."
+        )
+    empty = np.flatnonzero(np.diff(table.indptr) == 0)
+    if len(empty):
+        raise ValueError(
+            f"Row {empty[0]} has no positive confidence ({pluralize(len(empty), 'such row')}). "
+            "Drop such rows, or give every label the same confidence."
+        )
     starts, sizes = table.indptr[:-1], np.diff(table.indptr)
     largest = np.maximum.reduceat(table.data, starts)  # requires that no row is empty
     kept = table.data >= np.repeat(np.minimum(min_weight, largest), sizes)
@@ -195,20 +208,3 @@ def _confidence_table(
         return table, score_table(empty, classes, "confidences")[1]
     values, classes = score_table(confidences, classes, "confidences")
     return sparse.csr_array(values), classes
-
-
-def _check_confidences(table: sparse.csr_array) -> None:
-    wrong = np.flatnonzero(~(np.isfinite(table.data) & (table.data >= 0)))
-    if len(wrong):
-        i = int(np.searchsorted(table.indptr, wrong[0], side="right")) - 1
-        raise ValueError(
-            f"Row {i} of the confidences has the value {table.data[wrong[0]]:.3g}: confidences "
-            "must be finite and not negative. Pass label_distributions_ or the output of "
-            "predict_proba, not decision scores."
-        )
-    empty = np.flatnonzero(np.diff(table.indptr) == 0)
-    if len(empty):
-        raise ValueError(
-            f"Row {empty[0]} has no positive confidence ({pluralize(len(empty), 'such row')}). "
-            "Drop such rows, or give every label the same confidence."
-        )
