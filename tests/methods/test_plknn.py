@@ -102,3 +102,10 @@ def test_a_sparse_mask_gives_sparse_votes():
 
 def test_default_is_the_papers():
     assert PLKNN().get_params() == {"n_neighbors": 10, "neighbors": "auto"}
+
+
+def test_the_unit_of_the_distances_does_not_matter():
+    X, Y, _ = ambiguous(n=30)
+    votes = PLKNN(n_neighbors=4).fit(X, Y).decision_function(X + 0.1)
+    small = PLKNN(n_neighbors=4).fit(X / 1024, Y).decision_function((X + 0.1) / 1024)
+    np.testing.assert_allclose(small, votes)
