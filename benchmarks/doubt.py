@@ -23,10 +23,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ambilearn import PLCL, PLStacking, as_candidates, find_doubtful
 from ambilearn.backend import HOST
-from ambilearn.confidence.held_out import join_blocks, ridge_regressor
-from ambilearn.confidence.missing_truth import gather_inside
+from ambilearn.confidence.held_out import hold_out, join_blocks
 from ambilearn.datasets import add_noise, make_candidates
-from ambilearn.learners import HELD_OUT_ROUNDS
 from ambilearn.tables.ranking import choose_candidates, review_order
 
 DATA = ("lost", "msrcv2", "fg-net", "digits-coupled", "digits-random")
@@ -69,13 +67,8 @@ def load(name, seed):
 
 def held_out_difference(X, sets):
     """Largest held-out output of PL-CL outside of each set minus the largest one in it."""
-    candidates = HOST.support(sets)
-    regressor = ridge_regressor(PLCL(), X, candidates, None)
-    targets = candidates.prior()
-    for _ in range(HELD_OUT_ROUNDS - 1):
-        inside = gather_inside(regressor.held_out(targets), candidates)
-        targets = candidates.simplex.project(inside + candidates.preference())
-    outputs, mask = join_blocks(regressor.held_out(targets), sets.shape), sets.to_mask()
+    outputs = join_blocks(hold_out(PLCL(), X, HOST.support(sets), None, 0).outputs(), sets.shape)
+    mask = sets.to_mask()
     outside = np.where(mask, -np.inf, outputs).max(axis=1)
     return np.where(mask.all(axis=1), -1, outside - np.where(mask, outputs, -np.inf).max(axis=1))
 

@@ -153,7 +153,7 @@ def test_an_ensemble_is_judged_by_its_first_member_that_has_a_closed_form(ensemb
     told = []
     default = find_doubtful(X, mask, estimator=ensemble(), progress=told.append)
     np.testing.assert_array_equal(default.score, find_doubtful(X, mask, estimator=PLCL()).score)
-    assert told == ["looking for rows without their true label"]  # nothing is fitted
+    assert told == ["predicting every row from the others"]  # nothing is fitted
     members = [("z", SURE(reg=0.7)), ("b", PLKNN()), ("y", PLVoting(estimators=[("a", LALO())]))]
     found = find_doubtful(X, mask, estimator=ensemble(estimators=members))
     np.testing.assert_array_equal(found.score, find_doubtful(X, mask, estimator=LALO()).score)
@@ -193,7 +193,7 @@ def test_folds_are_used_on_request(method):
     told = []
     doubt = find_doubtful(X, mask, estimator=method, n_folds=2, progress=told.append)
     steps = [text.partition(",")[0] for text in told]  # without the time left
-    assert steps == [f"looking for rows without their true label: fit {i} of 2" for i in (1, 2)]
+    assert steps == [f"predicting every row from the others: fit {i} of 2" for i in (1, 2)]
     assert roc_auc_score(absent, doubt.score) > 0.85
     assert (doubt.score != find_doubtful(X, mask, estimator=method).score).any()
 
@@ -214,7 +214,7 @@ def test_steps_that_look_at_the_labels_are_held_out_too():
     told = []
     model = make_pipeline(PLDATransformer(), PLCL())
     doubt = find_doubtful(X, mask, estimator=model, progress=told.append)
-    assert told[-1].startswith("looking for rows without their true label: fit 2 of 2")
+    assert told[-1].startswith("predicting every row from the others: fit 2 of 2")
     assert roc_auc_score(absent, doubt.score) > 0.9
 
 
@@ -225,9 +225,7 @@ def test_any_classifier_of_candidate_sets_is_judged_by_folds():
     doubt = find_doubtful(X, mask, estimator=search, n_folds=4, progress=told.append)
     assert roc_auc_score(absent, doubt.score) > 0.9
     steps = [text.partition(",")[0] for text in told]  # without the time left
-    assert steps == [
-        f"looking for rows without their true label: fit {i} of 4" for i in (1, 2, 3, 4)
-    ]
+    assert steps == [f"predicting every row from the others: fit {i} of 4" for i in (1, 2, 3, 4)]
 
 
 def test_two_labels_and_data_frames():
@@ -256,7 +254,7 @@ def test_rows_with_every_label_cannot_be_without_their_truth():
 
 def test_too_few_rows_for_folds_are_rejected_but_not_by_the_closed_form():
     X, sets = [[0.0], [1.0]], [{"a"}, {"a", "b"}]
-    with pytest.raises(ValueError, match="2 rows, but doubt by folds needs at least three"):
+    with pytest.raises(ValueError, match="2 rows, but folds need at least three"):
         find_doubtful(X, sets, estimator=IPAL())
     assert find_doubtful(X, sets, estimator=PLCL()).score.shape == (2,)
 

@@ -53,7 +53,7 @@ def interrupt_at(stage):
 @pytest.mark.parametrize("method", ["plknn", "ipal", "plcl"])  # doubt by votes, folds, closed form
 def test_control_c_during_the_search_for_doubt_leaves_the_labels(table, method):
     with pytest.warns(UserWarning, match=r"interrupted: doubt and suggestion stay empty\.$"):
-        cleaned = clean_table(table, method, progress=interrupt_at("looking for rows"))
+        cleaned = clean_table(table, method, progress=interrupt_at("predicting every row"))
     whole = clean_table(table, method)
     assert list(cleaned.frame) == list(whole.frame)
     assert cleaned.doubt is None
@@ -70,7 +70,7 @@ def test_control_c_during_the_calibration_leaves_the_labels(people):
 
     def progress(text):
         said.append(text)
-        interrupt_at("calibrating")(text)
+        interrupt_at("predicting every row")(text)
 
     with pytest.warns(UserWarning, match="interrupted") as caught:
         cleaned = clean_table(table, "ipal", progress=progress)
@@ -78,7 +78,7 @@ def test_control_c_during_the_calibration_leaves_the_labels(people):
         ", and the scores are not calibrated.",
         ": doubt and suggestion stay empty.",
     ]
-    assert said[-1].startswith("calibrating")  # no further fits
+    assert said[-1].startswith("predicting every row")  # no further fits
     assert cleaned.model.was_interrupted
     whole = clean_table(table, "ipal", fast=True)
     assert not whole.model.was_interrupted
@@ -136,7 +136,7 @@ def test_names_that_are_taken(people, name, monkeypatch):
         raise AssertionError("the method was fitted before the names were looked at")
 
     with monkeypatch.context() as patch:
-        patch.setattr("ambilearn.tables.clean.fit_table", too_late)
+        patch.setattr("ambilearn.tables.clean.fit_with_outputs", too_late)
         with pytest.raises(InvalidFileError, match=f"has a column '{name}' already"):
             clean_table(table)
     cleaned = clean_table(table, "plknn", prefix="new_")

@@ -12,14 +12,7 @@ from ambilearn.backend import HOST, HostSupport
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.candidates import as_candidates
 from ambilearn.confidence.doubt import Doubt
-from ambilearn.confidence.held_out import (
-    STAGE,
-    has_held_out_outputs,
-    join_blocks,
-    leave_one_out,
-    outputs_by_fits,
-    ridge_regressor,
-)
+from ambilearn.confidence.held_out import HeldOut, hold_out, join_blocks
 from ambilearn.confidence.missing_truth import judge_sets
 from ambilearn.confidence.tuned_ridge import tuned_outputs
 from ambilearn.confidence.wrong_labels import (
@@ -30,7 +23,6 @@ from ambilearn.confidence.wrong_labels import (
 from ambilearn.kernel.leave_one_out import OutputBlock
 from ambilearn.learners import method_inside, without_preprocessing
 from ambilearn.methods.plcl import PLCL
-from ambilearn.rows import TrainingRows
 
 
 def find_doubtful(
@@ -186,39 +178,16 @@ def find_doubtful(
         progress("looking for wrong labels")
         return judge_labels(tuned_outputs(X, candidates.sets, random_state), candidates.sets)
     X, estimator = without_preprocessing(X, PLCL() if estimator is None else estimator)
-    return doubt_of_method(X, candidates, estimator, n_folds, random_state, progress)
+    held_out = hold_out(estimator, X, candidates, n_folds, random_state, progress)
+    return doubt_of_outputs(held_out, candidates, random_state)
 
 
-def doubt_of_method(
-    X: Any,
-    candidates: HostSupport,
-    estimator: Any,
-    n_folds: int | None,
-    random_state: int | None,
-    progress: Callable[[str], None] = lambda text: None,
-    rows: TrainingRows | None = None,
-    fitted: bool = False,
-) -> Doubt:
-    """Doubt by the held-out outputs of an estimator; ``rows`` are those of earlier fits to X.
-
-    With ``fitted``, the estimator was fitted to these rows and labels: outputs that are held out
-    already need no other fit.
-    """
-    regressor = ridge_regressor(estimator, X, candidates, n_folds, rows)
-    if regressor is None:
-        outputs = outputs_by_fits(
-            estimator, X, candidates, n_folds, random_state, progress, rows, fitted
-        )
-        if has_ordinary_labels(candidates.sets):
-            return judge_labels(join_blocks(outputs(), candidates.sets.shape), candidates.sets)
-        own = n_folds is None and has_held_out_outputs(estimator)
-        return _doubt_of_sets(outputs, candidates, own, random_state)
-    progress(STAGE)
+def doubt_of_outputs(held_out: HeldOut, candidates: HostSupport, random_state: int | None) -> Doubt:
+    """Doubt by the held-out outputs of an estimator."""
     if has_ordinary_labels(candidates.sets):
-        found = regressor.held_out(candidates.prior())
-        return judge_labels(join_blocks(found, candidates.sets.shape), candidates.sets)
-    own = not getattr(estimator, "_is_ensemble", False)
-    return _doubt_of_sets(leave_one_out(regressor, candidates), candidates, own, random_state)
+        outputs = join_blocks(held_out.outputs(), candidates.sets.shape)
+        return judge_labels(outputs, candidates.sets)
+    return _doubt_of_sets(held_out.outputs, candidates, held_out.own, random_state)
 
 
 def _doubt_of_sets(

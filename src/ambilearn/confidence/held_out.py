@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,26 +15,75 @@ from ambilearn.backend.arrays import to_numpy
 from ambilearn.base import PartialLabelClassifier
 from ambilearn.confidence.missing_truth import gather_inside
 from ambilearn.kernel.leave_one_out import OutputBlock
-from ambilearn.learners import HELD_OUT_ROUNDS, Fold, find_ridge_method, fit_folds
+from ambilearn.learners import HELD_OUT_ROUNDS, Fold, find_ridge_method, fit_folds, method_inside
 from ambilearn.rows import TrainingRows
 
-STAGE = "looking for rows without their true label"  # status message
+STAGE = "predicting every row from the others"  # status message
 _HALVES = 2  # folds of a method that has no closed form
 
 
-def ridge_regressor(
+class HeldOut(NamedTuple):
+    """Held-out outputs of an estimator on its training rows; doubt and calibration share them.
+
+    Parameters
+    ----------
+    outputs : callable
+        Returns the outputs in blocks of rows and labels, without another fit.
+    method : PartialLabelClassifier
+        The method whose probabilities they become.
+    own : bool
+        Whether they are those of the estimator, fitted to all rows.
+    """
+
+    outputs: Callable[[], Iterable[OutputBlock]]
+    method: PartialLabelClassifier
+    own: bool
+
+    def probabilities(self, shape: tuple[int, int]) -> NDArray[np.float64]:
+        """Probabilities of all labels, of shape (n, l)."""
+        found: NDArray[np.float64] = self.method._confidences(join_blocks(self.outputs(), shape))
+        return found
+
+
+def hold_out(
     estimator: Any,
     X: Any,
     candidates: HostSupport,
     n_folds: int | None,
+    random_state: int | None,
+    progress: Callable[[str], None] = lambda text: None,
     rows: TrainingRows | None = None,
-) -> Any:
-    """Regressor with leave-one-out outputs in closed form; None if folds are needed or wanted."""
-    method = find_ridge_method(estimator) if n_folds is None else None
-    if method is None:
-        return None
-    rows = method._training_rows(X) if rows is None else rows
-    return method._make_regressor(rows, candidates.sets)
+    fitted: bool = False,
+) -> HeldOut:
+    """Held-out outputs: in closed form, of the fit itself, or by folds.
+
+    The estimator is a method, a pipeline that ends in one, or a search over one. If ``n_folds`` is
+    None, the outputs are in closed form if it has a kernel method, those of the fit if these are
+    held out already (the votes of PL-KNN), and by two halves otherwise. ``rows`` are those of
+    earlier fits to the same X. With ``fitted``, the estimator was fitted to these rows and labels.
+    ``progress`` is called with a status message before each step.
+    """
+    ridge = find_ridge_method(estimator) if n_folds is None else None
+    if ridge is not None:
+        progress(STAGE)
+        regressor = ridge._make_regressor(
+            ridge._training_rows(X) if rows is None else rows, candidates.sets
+        )
+        own = not getattr(estimator, "_is_ensemble", False)
+        return HeldOut(leave_one_out(regressor, candidates), ridge, own)
+    method: Any = method_inside(estimator)
+    if has_held_out_outputs(estimator) and n_folds is None:
+        progress(STAGE)
+        if not fitted:
+            rows = estimator._training_rows(X) if rows is None else rows
+            estimator = method = clone(estimator)._fit_rows(rows, candidates.sets)
+        return HeldOut(partial(_training_outputs, estimator), method, True)
+    if candidates.n_rows < 3:
+        raise ValueError(f"X has {candidates.n_rows} rows, but folds need at least three.")
+    n_folds = _HALVES if n_folds is None else n_folds
+    folds = fit_folds(estimator, X, candidates.sets, n_folds, random_state, progress, stage=STAGE)
+    labels = np.arange(candidates.n_labels)
+    return HeldOut(partial(_outputs_of_folds, list(folds), labels), method, False)
 
 
 def leave_one_out(regressor: Any, candidates: HostSupport) -> Callable[[], Iterable[OutputBlock]]:
@@ -44,7 +93,7 @@ def leave_one_out(regressor: Any, candidates: HostSupport) -> Callable[[], Itera
     candidates, so that no row's confidences come from its own fit.
     """
     targets = candidates.prior()
-    for _ in range(HELD_OUT_ROUNDS - 1):
+    for _ in range(HELD_OUT_ROUNDS - 1 if (candidates.sizes > 1).any() else 0):
         inside = gather_inside(regressor.held_out(targets), candidates)
         targets = candidates.simplex.project(inside + candidates.preference())
     return lambda: regressor.held_out(targets)
@@ -53,42 +102,6 @@ def leave_one_out(regressor: Any, candidates: HostSupport) -> Callable[[], Itera
 def has_held_out_outputs(estimator: Any) -> bool:
     """Whether the outputs of a fit on its training rows are held out already."""
     return getattr(estimator, "_train_output_is_held_out", False)
-
-
-def outputs_by_fits(
-    estimator: Any,
-    X: Any,
-    candidates: HostSupport,
-    n_folds: int | None,
-    random_state: int | None,
-    progress: Callable[[str], None],
-    rows: TrainingRows | None = None,
-    fitted: bool = False,
-) -> Callable[[], Iterable[OutputBlock]]:
-    """Function that returns held-out outputs of an estimator without a closed form.
-
-    All fits are done here; the function predicts in blocks, so that no matrix of all rows and
-    labels is needed.
-
-    The estimator is a method, a pipeline that ends in one, or a search over one. If ``n_folds`` is
-    None, they are those of the fit itself if these are held out already (the votes of PL-KNN), and
-    outputs by two halves of other estimators. ``rows`` are those of earlier fits to the same X.
-    With ``fitted``, the estimator was fitted to these rows and labels. ``progress`` is called with
-    a status message before each step.
-    """
-    if has_held_out_outputs(estimator) and n_folds is None:
-        progress(STAGE)
-        if not fitted:
-            rows = estimator._training_rows(X) if rows is None else rows
-            estimator = clone(estimator)._fit_rows(rows, candidates.sets)
-        return partial(_training_outputs, estimator)
-    if candidates.n_rows < 3:
-        raise ValueError(
-            f"X has {candidates.n_rows} rows, but doubt by folds needs at least three."
-        )
-    n_folds = _HALVES if n_folds is None else n_folds
-    folds = fit_folds(estimator, X, candidates.sets, n_folds, random_state, progress, stage=STAGE)
-    return partial(_outputs_of_folds, list(folds), np.arange(candidates.n_labels))
 
 
 def _training_outputs(model: PartialLabelClassifier) -> Iterator[OutputBlock]:

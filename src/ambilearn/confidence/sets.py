@@ -2,11 +2,10 @@
 
 from collections.abc import Callable, Collection
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.utils import indexable
 from sklearn.utils.validation import check_is_fitted
 
@@ -14,17 +13,12 @@ from ambilearn._utils.sklearn_compat import _num_samples
 from ambilearn._utils.text import pluralize
 from ambilearn.backend import HOST, HostSupport
 from ambilearn.backend.arrays import to_numpy
+from ambilearn.base import PartialLabelClassifier
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.confidence.calibration import Calibration, with_top_confidence
-from ambilearn.confidence.held_out import join_blocks, leave_one_out, ridge_regressor
+from ambilearn.confidence.held_out import HeldOut, hold_out
 from ambilearn.confidence.temperature import scale_scores, search_temperature
-from ambilearn.learners import (
-    align_columns,
-    find_ridge_method,
-    fit_folds,
-    method_inside,
-    without_preprocessing,
-)
+from ambilearn.learners import method_inside, without_preprocessing
 
 MIN_SINGLES = 20  # rows with a single candidate that the test needs at least
 THRESHOLD = 2.326  # standard errors: a one-sided test at 1 %
@@ -38,7 +32,7 @@ def calibrate_candidates(
     X: Any,
     y: Any,
     *,
-    n_folds: int = 5,
+    n_folds: int | None = None,
     exclude: Collection[int] = (),
     random_state: int = 0,
     progress: Callable[[str], None] = lambda text: None,
@@ -50,22 +44,22 @@ def calibrate_candidates(
     sets cannot decide this: the same sets can come from data with different shares of correct
     labels.
 
-    1. *H* are held-out probabilities of all rows: of a kernel method from its leave-one-out
-       outputs in closed form, those of the fit itself, if its outputs on the training rows are held
-       out (``CandidateClassifier``, ``PLKNN``), and of others by models that are fitted to the
-       other folds.
+    1. *H* are held-out probabilities of all rows, from the outputs that
+       :func:`ambilearn.find_doubtful` uses: in closed form for a kernel method, for a stack or a
+       vote those of its first such member; those of the fit itself, if its outputs on the training
+       rows are held out (``CandidateClassifier``, ``PLKNN``); of others by fits to two halves.
     2. :math:`z = \sum_i ([\hat y_i = y_i] - \max H_i) / \sqrt{\sum_i \max H_i (1 - \max H_i)}`
        over the rows with a single candidate. If there are fewer than 20 such rows, or *z* is at
-       most 2.326, nothing is changed. For a stack or a vote, these are probabilities of its first
-       member that is a kernel method.
+       most 2.326, nothing is changed.
     3. The inverse temperature *b* is the smaller one of two that maximize
        :math:`\sum_i \log \sum_{j \in S_i} \operatorname{softmax}(b H_i)_j`, over all rows and over
        the rows with a single candidate, with the prior :math:`\log b \sim N(0, 1)`: where no
        row contradicts a large *b*, only the prior limits it.
 
     New rows have the confidences :math:`\operatorname{softmax}(b\,p)` with the probabilities *p* of
-    the model. A cleaned row has for its label the geometric mean of ``label_distributions_`` and
-    :math:`\operatorname{softmax}(b H_i)`, normalized on its candidates; its label stays the same.
+    the model. A cleaned row has for its label the product of ``label_distributions_`` and the
+    square root of :math:`\operatorname{softmax}(b H_i)`, normalized on its candidates; its label
+    stays the same.
 
     Parameters
     ----------
@@ -75,9 +69,9 @@ def calibrate_candidates(
         The rows it was fitted to.
     y : candidate sets of n rows, in any accepted form
         Their candidate sets.
-    n_folds : int, default=5
-        Number of folds of a method without a closed form, if 20 rows have a single candidate. A
-        stack or a vote is fitted only if the probabilities of its kernel member are too low.
+    n_folds : int, optional
+        Number of folds, with one fit each. By default there are none if the method has a closed
+        form, and two otherwise.
     exclude : collection of int, default=()
         Rows whose single candidate does not count, because they were not drawn at random: rows
         that a person chose to correct.
@@ -121,6 +115,23 @@ def calibrate_candidates(
             )
         )
     sets = as_candidates(to_numpy(y), classes=learner.classes_)  # in the order of the model
+    X, estimator = without_preprocessing(X, model)
+    estimator = learner if learner._train_output_is_held_out else estimator
+    support = HOST.support(sets)
+
+    def held_out() -> HeldOut:
+        return hold_out(estimator, X, support, n_folds, random_state, progress, fitted=True)
+
+    return calibrate_outputs(learner, sets, held_out, exclude)
+
+
+def calibrate_outputs(
+    learner: PartialLabelClassifier,
+    sets: CandidateSets,
+    held_out: Callable[[], HeldOut],
+    exclude: Collection[int] = (),
+) -> Calibration:
+    """Calibrate a method that was fitted to the sets; ``held_out`` is called if it is needed."""
     single = sets.sizes == 1
     single[_check_rows(exclude, len(single))] = False
     n_singles = int(single.sum())
@@ -131,28 +142,14 @@ def calibrate_candidates(
         return Calibration(f"only {rows}, and {MIN_SINGLES} are needed")
     if sets.shape[0] * sets.shape[1] > MAX_ENTRIES:
         return Calibration("too many rows and labels to calibrate")
-    folds = _Folds(X, sets, n_folds, random_state, progress)
-    rows_of_method, method = without_preprocessing(X, model)
-    in_closed_form = find_ridge_method(method)
-    if learner._train_output_is_held_out:
-        progress("calibrating")
-        outputs = learner.train_output_
-        outputs = outputs.toarray() if sparse.issparse(outputs) else to_numpy(outputs)
-        held_out = learner._confidences(outputs)
-    elif in_closed_form is None:
-        held_out = folds.predict(model)
-    else:
-        progress("calibrating")
-        held_out = _leave_one_out(in_closed_form, rows_of_method, sets)
+    proba = held_out().probabilities(sets.shape)
     labels = sets.labels[sets.indptr[:-1][single]]
-    if _excess_hits(held_out[single], labels) <= THRESHOLD:
+    if _excess_hits(proba[single], labels) <= THRESHOLD:
         return Calibration(
             f"calibration only raises scores, and they are not too low on the {rows}"
         )
-    if in_closed_form is not None and learner._is_ensemble:
-        held_out = folds.predict(model)
-    b = min(_fit_to_sets(held_out, sets), _fit_to_sets(held_out[single], sets[single]))
-    cleaned = _pool(HOST.support(sets), learner.label_distributions_, scale_scores(held_out, b))
+    b = min(_fit_to_sets(proba, sets), _fit_to_sets(proba[single], sets[single]))
+    cleaned = _pool(HOST.support(sets), learner.label_distributions_, scale_scores(proba, b))
     return Calibration(f"the scores are too low on the {rows}", b, cleaned=cleaned)
 
 
@@ -164,33 +161,6 @@ def _check_rows(exclude: Collection[int], n_rows: int) -> list[int]:
                 f"exclude has {row!r}, which is not a row: rows are numbered 0 to {n_rows - 1}."
             )
     return rows
-
-
-class _Folds(NamedTuple):
-    """Rows in folds, for probabilities by models that are fitted to the other folds."""
-
-    X: Any
-    sets: CandidateSets
-    n_folds: int
-    random_state: int
-    progress: Callable[[str], None]
-
-    def predict(self, estimator: Any) -> NDArray[np.float64]:
-        """Held-out probabilities of all rows and labels."""
-        proba = np.empty(self.sets.shape)
-        for fold in fit_folds(estimator, *self, stage="calibrating"):
-            found = to_numpy(fold.model.predict_proba(fold.X))
-            proba[fold.rows] = align_columns(found, fold.model.classes_, self.sets.classes)
-        return proba
-
-
-def _leave_one_out(method: Any, X: Any, sets: CandidateSets) -> NDArray[np.float64]:
-    """Probabilities by the leave-one-out outputs of a kernel method, which need no fit."""
-    candidates = HOST.support(sets)
-    regressor = ridge_regressor(method, X, candidates, None)
-    outputs = join_blocks(leave_one_out(regressor, candidates)(), sets.shape)
-    probabilities: NDArray[np.float64] = method._confidences(outputs)
-    return probabilities
 
 
 def _excess_hits(proba: NDArray[np.float64], labels: NDArray[np.intp]) -> float:
@@ -215,9 +185,9 @@ def _fit_to_sets(held_out: NDArray[np.float64], sets: CandidateSets) -> float:
 def _pool(
     support: HostSupport, distributions: Any, held_out: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Confidence of every candidate: the label of each row has that of the geometric mean."""
+    """Confidence of every candidate: the label of each row has that of the product."""
     learned = support.gather(to_numpy(distributions))
-    pooled = np.sqrt(learned * support.gather(held_out)) + 1e-12
+    pooled = learned * np.sqrt(support.gather(held_out)) + 1e-12
     starts = support.sets.indptr[:-1]
     pooled /= np.add.reduceat(pooled, starts)[support.rows]
     return with_top_confidence(learned, support.rows, pooled[support.best_pairs(learned)])

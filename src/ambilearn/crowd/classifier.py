@@ -40,9 +40,9 @@ from ambilearn.learners import (
 # Rows with a known label, and the columns of their labels.
 KnownRows = tuple[NDArray[np.intp], NDArray[np.intp]]
 
-_FOLDS = 5  # of a classifier that has no closed form
+_FOLDS, _HALVES = 5, 2  # of a classifier that has no closed form, and of one with such a member
 _LEAST_WEIGHT = 1e-9  # of a candidate
-_ENSEMBLE_ROUNDS = 2  # of folds, after those of a member that has a closed form
+_ENSEMBLE_ROUNDS = 2  # of halves, after those of a member that has a closed form
 
 
 class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
@@ -87,10 +87,10 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     cv : int or None, default=None
         Folds of the held-out outputs. With None, PL-CL, PL-AGGD, LALO, SURE and PLCP use their
         leave-one-out outputs in closed form, as in :func:`ambilearn.find_doubtful`; a stack or a
-        vote uses those of its first such member until they converge, then two rounds of five folds
+        vote uses those of its first such member until they converge, then two rounds of two halves
         of its own; other classifiers use five folds.
     max_iter : int, default=20
-        Limit of rounds, without the two rounds of folds of a stack or a vote. A round takes ``cv``
+        Limit of rounds, without the two rounds of halves of a stack or a vote. A round takes ``cv``
         fits, or none in closed form.
     tol : float, default=0.02
         The rounds end when *T* changes by at most this, :math:`\|T_t - T_{t-1}\|_F / \sqrt n`.
@@ -127,7 +127,7 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         sum one. With it, the mean confidence of held-out outputs is the mean of
         ``label_distributions_`` in the predicted labels
         (:func:`~ambilearn.confidence.fit_temperature`). The outputs are those of folds of the
-        whole pipeline; if the rounds had no folds, these are five more fits, to ``candidates_``.
+        whole pipeline; if the rounds had no folds, these are fits to two halves of ``candidates_``.
     evidence_ : float
         How well the features predict the answers, without true labels: the mean over the
         rows of :math:`\log \sum_j \Lambda_{ij} ((1 - \varepsilon) F_{ij} + \varepsilon \pi_j) /
@@ -332,7 +332,10 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return self._by_folds(estimator, X, votes)
 
     def _by_folds(self, estimator: Any, X: Any, votes: Votes) -> HeldOut:
-        n_folds = self.cv or min(_FOLDS, len(votes))
+        method = method_inside(estimator)
+        few = len(votes) < 4  # a method needs two rows
+        in_part = method is not None and find_ridge_method(method) is not None and not few
+        n_folds = self.cv or min(_HALVES if in_part else _FOLDS, len(votes))
         return HeldOutByFolds(estimator, X, n_folds, self.random_state)
 
     def _alternate(

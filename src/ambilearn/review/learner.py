@@ -14,7 +14,8 @@ from ambilearn.backend.arrays import to_numpy
 from ambilearn.base import PartialLabelClassifier
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.confidence.doubt import AnswerDoubt, Doubt, LabelDoubt
-from ambilearn.confidence.find_doubtful import doubt_of_method
+from ambilearn.confidence.find_doubtful import doubt_of_outputs
+from ambilearn.confidence.held_out import hold_out
 from ambilearn.learners import find_ridge_method, method_inside, without_preprocessing
 from ambilearn.methods.plcl import PLCL
 from ambilearn.tables.corrections import apply_corrections
@@ -173,8 +174,8 @@ class Learner:
         learner: Any = method_inside(self.estimator)
         n_folds = _HALVES if learner._is_ensemble else None
         rows = self._rows if n_folds is None else None
-        found = doubt_of_method(self.X, support, self.estimator, n_folds, seed, rows=rows)
-        return found.in_sets()
+        held_out = hold_out(self.estimator, self.X, support, n_folds, seed, rows=rows)
+        return doubt_of_outputs(held_out, support, seed).in_sets()
 
     def nearest(self, row: int) -> NDArray[np.intp]:
         """All rows by their distance from a row in the features of the method, itself first.

@@ -12,10 +12,10 @@ from ambilearn._utils.text import html_table
 from ambilearn._utils.warnings import InterruptedWarning, warn_user
 from ambilearn.backend import HOST
 from ambilearn.confidence.doubt import AnswerDoubt, Doubt
-from ambilearn.confidence.find_doubtful import doubt_of_method, find_doubtful
-from ambilearn.confidence.held_out import has_held_out_outputs
+from ambilearn.confidence.find_doubtful import doubt_of_outputs
+from ambilearn.confidence.held_out import HeldOut, hold_out
 from ambilearn.tables.description import NEW_COLUMNS
-from ambilearn.tables.model import TableModel, choice_columns, fit_table, rows_on_device
+from ambilearn.tables.model import TableModel, choice_columns, fit_with_outputs, rows_on_device
 from ambilearn.tables.ranking import Choices, choose_candidates, review_order
 from ambilearn.tables.read import CandidateTable
 from ambilearn.tables.writing import append_columns
@@ -128,7 +128,7 @@ def clean_table(
     """
     if prefix is not None:
         check_new_columns(table, prefix)  # before the fit
-    model = fit_table(
+    model, held_out = fit_with_outputs(
         table,
         method,
         params,
@@ -141,7 +141,9 @@ def clean_table(
     table = table.with_min_votes(model.min_votes)  # as the model was fitted
     scores = table.score_candidates(model.method)
     confidences = model.calibration.cleaned
-    found = judge_candidates(model, table, random_state, progress, device) if not fast else None
+    found = None
+    if not fast:
+        found = judge_candidates(model, table, random_state, progress, device, held_out)
     choices = choose_candidates(table.candidates, scores, confidences, table.judged)
     if found is not None and table.judged is None:
         choices = choices._replace(confidences=(1 - found.score) * choices.confidences)
@@ -163,12 +165,14 @@ def judge_candidates(
     random_state: int = 0,
     progress: Callable[[str], None] = lambda text: None,
     device: str | None = None,
+    held_out: HeldOut | None = None,
 ) -> Doubt | None:
     """Held-out doubt in the candidates of the table that a model was fitted to.
 
     If annotators were judged, it is doubt in their answers, by the probabilities of that. Rows
-    whose label a person chose have the score 0. For a table of two rows, which are too few, and
-    after Ctrl-C, the result is None, with a warning.
+    whose label a person chose have the score 0. ``held_out`` are the outputs of the model, if they
+    are known. For a table of two rows, which are too few, and after Ctrl-C, the result is None,
+    with a warning.
     """
     if len(table.frame) < 3:
         warn_user(
@@ -178,7 +182,7 @@ def judge_candidates(
         return None
     if not model.was_interrupted:
         with suppress(KeyboardInterrupt):  # the fit is complete
-            return _find_doubt(model, table, random_state, progress, device)
+            return _find_doubt(model, table, random_state, progress, device, held_out)
     warn_user(
         f"{table.name}: the computation was interrupted: doubt and suggestion stay empty.",
         InterruptedWarning,
@@ -192,27 +196,20 @@ def _find_doubt(
     random_state: int,
     progress: Callable[[str], None],
     device: str | None,
+    held_out: HeldOut | None,
 ) -> Doubt:
     settled = table.corrections.labels
     if table.judged is not None and table.votes is not None:
         answers = AnswerDoubt.of_posterior(table.judged, table.votes.classes, table.given)
         return answers.settled(settled)
+    sets = HOST.support(table.given)
+    if held_out is not None:
+        return doubt_of_outputs(held_out, sets, random_state).in_sets().settled(settled)
     X = model.pipeline[:-1].transform(table.X)
     with rows_on_device(model.method, X, device) as (method, rows):
-        if has_held_out_outputs(method) and np.array_equal(method.classes_, table.given.classes):
-            support = HOST.support(table.given)
-            found = doubt_of_method(
-                rows, support, method, None, random_state, progress, fitted=True
-            )
-            return found.in_sets().settled(settled)
-        found = find_doubtful(
-            rows,
-            table.given,
-            estimator=method,
-            random_state=random_state,
-            progress=progress,
-        )
-    return found.in_sets().settled(settled)
+        fitted = np.array_equal(method.classes_, table.given.classes)
+        found = hold_out(method, rows, sets, None, random_state, progress, fitted=fitted)
+        return doubt_of_outputs(found, sets, random_state).in_sets().settled(settled)
 
 
 def append_results(

@@ -71,8 +71,8 @@ def judge_table(
         Choose ``reg`` (of neighbor methods ``n_neighbors``) by how well the features then
         predict the answers.
     new_rows : bool, default=True
-        Whether confidences of new rows are calibrated, too. This takes five more fits of PL-CL,
-        PL-AGGD, LALO, SURE or PLCP, and none of other methods.
+        Whether confidences of new rows are calibrated, too. This takes fits of PL-CL, PL-AGGD,
+        LALO, SURE or PLCP to two halves, and none of other methods.
 
     Returns
     -------

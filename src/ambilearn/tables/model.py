@@ -19,8 +19,10 @@ from ambilearn._utils.progress import RoundProgress
 from ambilearn._utils.rounds import listen_to_rounds
 from ambilearn._utils.text import pluralize, readable_file_name, shorten_list, shorten_repr
 from ambilearn._utils.warnings import InterruptedWarning, warn_user
+from ambilearn.backend import HOST
 from ambilearn.confidence.calibration import Calibration
-from ambilearn.confidence.sets import calibrate_candidates
+from ambilearn.confidence.held_out import HeldOut, hold_out
+from ambilearn.confidence.sets import calibrate_outputs
 from ambilearn.datasets.frames import check_frame
 from ambilearn.registry import find_method
 from ambilearn.tables.columns import Column, parse_features
@@ -236,7 +238,7 @@ def fit_table(
         in host memory.
     fast : bool, default=False
         Do not calibrate scores. By default they are calibrated by the rows with a single candidate,
-        which takes five fits or more if there are at least 20 such rows; see
+        if there are at least 20; methods without a closed form are fitted to two halves for it. See
         :func:`ambilearn.confidence.calibrate_candidates`. Ctrl-C ends these fits: the model is
         returned without calibration.
     progress : callable, optional
@@ -261,6 +263,31 @@ def fit_table(
     >>> model.predict(table.frame[["x"]])["label"].to_list()
     ['anna', 'anna', 'bob', 'anna']
     """
+    model, _ = fit_with_outputs(
+        table,
+        method,
+        params,
+        tune=tune,
+        random_state=random_state,
+        device=device,
+        fast=fast,
+        progress=progress,
+    )
+    return model
+
+
+def fit_with_outputs(
+    table: CandidateTable,
+    method: str | None,
+    params: Mapping[str, Any] | None,
+    *,
+    tune: bool,
+    random_state: int,
+    device: str | None,
+    fast: bool,
+    progress: Callable[[str], None],
+) -> tuple[TableModel, HeldOut | None]:
+    """The model of :func:`fit_table`, and the held-out outputs if its calibration needs them."""
     if tune and device is not None:
         raise ValueError(
             "Parameters are selected on the CPU. Select them first without a device, then pass the "
@@ -291,9 +318,9 @@ def fit_table(
 
             fit_on_device(estimator, X, table.candidates, device)
     _warn_of_unchosen(table, estimator)
-    calibration = Calibration("calibration is switched off")
+    calibration, held_out = Calibration("calibration is switched off"), None
     if not fast:
-        calibration = _calibrate(estimator, X, table, random_state, device, progress)
+        calibration, held_out = _calibrate(estimator, X, table, random_state, device, progress)
     about = {
         **_describe_fit(table, method, estimator),
         "chosen": chosen,
@@ -302,7 +329,7 @@ def fit_table(
         "interrupted": estimator._ended_early or calibration is _INTERRUPTED,
     }
     pipeline = Pipeline([("preprocessing", preprocessing), ("method", estimator)])
-    return TableModel(pipeline, table.features.columns, about, calibration)
+    return TableModel(pipeline, table.features.columns, about, calibration), held_out
 
 
 def _calibrate(
@@ -312,30 +339,35 @@ def _calibrate(
     random_state: int,
     device: str | None,
     progress: Callable[[str], None],
-) -> Calibration:
-    """How the scores of a method that was fitted to the table become confidences."""
+) -> tuple[Calibration, HeldOut | None]:
+    """How scores of a method that was fitted to the table become confidences, and its outputs."""
     if table.judgment is not None:
-        return table.judgment.calibration
+        return table.judgment.calibration, None
     if table.votes is not None:
-        return Calibration("rows with a single answer are easier than the others")
+        return Calibration("rows with a single answer are easier than the others"), None
     if fitted._ended_early:
-        return _INTERRUPTED
+        return _INTERRUPTED, None
+    found: list[HeldOut] = []
+    sets = HOST.support(table.candidates)
     try:
         with rows_on_device(fitted, X, device) as (method, rows):
-            return calibrate_candidates(
-                method,
-                rows,
-                table.candidates,
-                exclude=list(table.corrections.labels),  # a person chose which rows to correct
-                random_state=random_state,
-                progress=progress,
-            )
+
+            def held_out() -> HeldOut:
+                found.append(
+                    hold_out(method, rows, sets, None, random_state, progress, fitted=True)
+                )
+                return found[0]
+
+            # A person chose which rows to correct.
+            corrected = list(table.corrections.labels)
+            calibration = calibrate_outputs(method, sets.sets, held_out, corrected)
     except KeyboardInterrupt:  # the fit is complete
         warn_user(
             f"{table.name}: {_INTERRUPTED.reason}, and the scores are not calibrated.",
             InterruptedWarning,
         )
-        return _INTERRUPTED
+        return _INTERRUPTED, None
+    return calibration, found[0] if found and device is None else None
 
 
 @contextmanager
