@@ -75,12 +75,6 @@ def test_empty_cells_around_the_table_are_removed():
     assert frame.to_numpy().tolist() == [["1", ""], ["", ""], ["", "2"]]
 
 
-@pytest.mark.parametrize("rows", [[], [[None, None]]])
-def test_an_empty_sheet(rows):
-    with pytest.raises(InvalidFileError, match="is empty: it has no rows and no column names"):
-        read(*rows)
-
-
 def test_the_first_of_several_sheets_is_read_and_named():
     file = save(workbook(["a"], [1], notes=["x"], more=["y"]))
     message = r"the sheet 'Sheet' is read, not 'notes', 'more'\. To read another sheet"

@@ -17,7 +17,7 @@ from ambilearn.datasets import (
     DataNotFoundError,
     NetworkError,
 )
-from ambilearn.datasets.fetch import checksum, fetch_file, find_file, search_folders
+from ambilearn.datasets.fetch import checksum, fetch_file, find_file
 
 
 @pytest.fixture
@@ -258,9 +258,3 @@ def test_git_blob_id(tmp_path, content, blob_id):
 
 
 # ---- folders
-
-
-def test_a_tilde_is_the_home_folder(monkeypatch, tmp_path):
-    for name in ("HOME", "USERPROFILE"):  # the latter on Windows
-        monkeypatch.setenv(name, str(tmp_path))
-    assert search_folders("~/data")[0] == tmp_path / "data"

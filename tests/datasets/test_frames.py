@@ -295,20 +295,6 @@ def test_csv_keeps_every_cell_and_heading(write):
     assert isinstance(frame.index, pd.RangeIndex)
 
 
-def test_json_keeps_integers_with_missing_cells(write):
-    frame = read_frame(write("t.jsonl", '{"a": 1, "b": true}\n{"a": null}\n'))
-    assert repr(frame["a"].to_list()) == "[1, None]"
-    assert frame["b"][0] is True
-
-
-def test_parquet_keeps_types(tmp_path):
-    table = pa.table({"i": pa.array([1, None]), "l": [["x"], ["y", "z"]], "f": [0.1, None]})
-    parquet.write_table(table, tmp_path / "t.parquet")
-    frame = read_frame(tmp_path / "t.parquet")
-    assert pa.Table.from_pandas(frame).equals(table)
-    assert frame["l"].to_list() == [["x"], ["y", "z"]]
-
-
 def test_columns_that_are_missing():
     frame = pd.DataFrame({"weight": [1], "heigth": [2]})
     check_columns("t.csv", frame, ["weight"])

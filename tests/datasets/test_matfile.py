@@ -71,11 +71,6 @@ def test_the_usual_orientation_wins_if_both_are_possible(write):
     np.testing.assert_array_equal(data.y, target.argmax(axis=0))
 
 
-def test_sparse_features(small, write):
-    data = read_mat(write(small | {"data": sparse.csc_array(small["data"])}))
-    np.testing.assert_array_equal(data.X, small["data"])
-
-
 def test_without_candidates(small, write):
     del small["partial_target"]
     data = read_mat(write(small), name="called")

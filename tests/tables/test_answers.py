@@ -51,18 +51,6 @@ def test_answers_without_features_are_left_out_with_a_warning(files):
     assert len(table.frame) == 89
 
 
-def test_corrections(files, tmp_path):
-    answers, items = files
-    table = read_candidate_table(answers, features_from=items, exclude=["truth"])
-    corrections = tmp_path / "c.csv"
-    corrections.write_text(f"row,candidates,label\n4,{table.texts[4]},gnu\n")
-    corrected = read_candidate_table(
-        answers, features_from=items, exclude=["truth"], checked=corrections
-    )
-    assert corrected.candidates.to_sets()[4] == {"gnu"}
-    assert corrected.candidates[5] == table.candidates[5]
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [

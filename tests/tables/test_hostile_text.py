@@ -35,14 +35,6 @@ def test_every_reader_reads_what_was_written(table, delimiter):
 
 @settings(max_examples=50)
 @given(table=tables())
-def test_what_was_read_is_written_as_it_is(table):
-    """Once more, and nothing has changed: the form of a table is stable."""
-    content = written(table, "csv")
-    assert written(read_frame(io.BytesIO(content), format="csv"), "csv") == content
-
-
-@settings(max_examples=50)
-@given(table=tables())
 def test_json_lines_hold_every_text(table):
     content = written(table, "jsonl", text_columns=table.columns)
     expected = table.to_dict("records")

@@ -80,8 +80,6 @@ def test_corrections_are_applied():
     [
         ("x;names\n1;a\n", {}, r"no column 'names'.*separated by ';'.*x;names"),
         ("x,names\n1,a\n", {"exclude": ["y"]}, r"no column 'y'"),
-        ("x,names\n1,a\n", {"features": ["y"]}, r"no column 'y'"),
-        ("x,names\n1,a\n", {"truth": "y"}, r"no column 'y'"),
         ("x,x,names\n1,2,a\n", {}, r"'x' occurs more than once"),
     ],
 )

@@ -117,14 +117,6 @@ def test_arrays_of_numpy_that_were_written_to_csv(tmp_path, threshold):
     np.testing.assert_allclose(X.to_numpy(), np.stack(frame["embedding"]), rtol=1e-12)
 
 
-def test_a_shortened_array_is_named_in_any_row():
-    cells = ["[0.1 0.2 0.3]", "[0.1 ... 0.3]"]
-    with pytest.raises(InvalidFileError, match=r"t, row 1: .* NumPy has shortened"):
-        find_vector_length("t", cells)
-    with pytest.raises(InvalidFileError, match=r"t, row 1: .* NumPy has shortened"):
-        parse_vectors("t", cells, 3)
-
-
 def test_a_long_list_of_numbers_of_similar_size_is_an_embedding():
     frame = make_vectors()
     generator = np.random.default_rng(0)
