@@ -10,40 +10,32 @@ from scipy.linalg import lapack as scipy_lapack
 from ambilearn.solvers import ShiftedFactor, cholesky, factorize_by_lapack
 
 
-@pytest.fixture(params=[1, 2, 60])
+@pytest.fixture(params=[1, 2, 60, 150])
 def matrix(request):
     factor = np.random.default_rng(0).normal(size=(request.param, request.param))
-    return np.asfortranarray(factor @ factor.T + np.eye(len(factor)))
+    return np.asfortranarray(factor @ factor.T + len(factor) * np.eye(len(factor)))
 
 
-def test_results_are_those_of_scipy(matrix):
-    expected, _ = scipy_lapack.dpotrf(matrix, lower=1, clean=0)
-    lower = matrix.copy(order="F")
-    assert cholesky.factorize_in_place(lower) == 0
-    assert_array_equal(lower, expected)
-    columns = np.arange(3.0 * len(matrix)).reshape(-1, 3)
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_results_are_those_of_scipy(matrix, order):
+    expected, _ = scipy_lapack.dpotrf(matrix + 0.5 * np.eye(len(matrix)), lower=1, clean=0)
+    before = matrix.copy()
+    factor = factorize_by_lapack(matrix, 0.5)
+    assert_array_equal(factor.lower, expected)
+    assert_array_equal(matrix, before)
+    columns = np.array(np.arange(3.0 * len(matrix)).reshape(-1, 3), order=order)
     before = columns.copy()
-    solved = cholesky.solve_by_factor(lower, columns)
-    assert_array_equal(solved, scipy_lapack.dpotrs(lower, columns, lower=1)[0])
+    assert_array_equal(factor.solve(columns), scipy_lapack.dpotrs(expected, columns, lower=1)[0])
+    assert_array_equal(factor.solve(columns.astype(int)), factor.solve(columns))
     assert_array_equal(columns, before)
-    inverse = cholesky.invert_factor(lower)
-    assert_array_equal(inverse, scipy_lapack.dtrtri(lower, lower=1)[0])
-    assert_array_equal(lower, expected)
+    inverse = np.tril(scipy_lapack.dtrtri(expected, lower=1)[0])
+    np.testing.assert_allclose(factor.inverse_diagonal(), (inverse**2).sum(axis=0), rtol=1e-12)
+    assert_array_equal(factor.lower, expected)
 
 
-def test_the_first_minor_that_is_not_positive_is_returned():
-    matrix = np.asfortranarray(np.diag([1.0, 2.0, -1.0, 1.0]))
-    assert cholesky.factorize_in_place(matrix) == 3
-
-
-def test_numbers_of_any_type_in_any_memory_order_are_solved(matrix):
-    cholesky.factorize_in_place(matrix)
-    columns = np.arange(4 * len(matrix)).reshape(4, -1)
-    expected = cholesky.solve_by_factor(matrix, columns.T.astype(float).copy())
-    assert_array_equal(cholesky.solve_by_factor(matrix, columns.T), expected)
-    by_rows = np.ascontiguousarray(matrix)
-    assert_array_equal(cholesky.solve_by_factor(by_rows, columns.T), expected)
-    assert_array_equal(cholesky.invert_factor(by_rows), cholesky.invert_factor(matrix))
+def test_the_first_minor_that_is_not_positive_is_named():
+    with pytest.raises(np.linalg.LinAlgError, match="leading minor 3"):
+        factorize_by_lapack(np.diag([1.0, 2.0, -1.0, 1.0]), 0.5)
 
 
 @pytest.mark.parametrize("overwrite", [False, True])

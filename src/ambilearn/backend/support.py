@@ -27,7 +27,6 @@ class Support(ABC):
         self.indptr, self.labels = backend.asarray(sets.indptr), backend.asarray(sets.labels)
         weights = sets.row_weights
         self.row_weights = None if weights is None else backend.asarray(weights)
-        self.total_weight = self.n_rows if weights is None else float(weights.sum())
 
     # --- computed once, in host memory ------------------------------------------------------------
 

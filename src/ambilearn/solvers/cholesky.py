@@ -57,53 +57,22 @@ def _to_c(value: bytes | int | _Matrix) -> Any:
     return ctypes.c_double.from_address(value.ctypes.data)
 
 
-def factorize_in_place(matrix: _Matrix) -> int:
-    """Replace a matrix by its lower Cholesky factor; entries above the diagonal stay.
-
-    Parameters
-    ----------
-    matrix : ndarray of shape (n, n)
-        Symmetric, in column order (``order="F"``).
-
-    Returns
-    -------
-    info : int
-        Zero, or the order of the leading minor that is not positive definite.
-    """
-    n = len(matrix)
-    return _call(_potrf, b"L", n, matrix, max(n, 1))
-
-
-def solve_by_factor(lower: _Matrix, columns: NDArray[Any]) -> _Matrix:
-    r"""The product :math:`(LL^\top)^{-1} C` with columns *C* of shape (n, c)."""
-    n = len(lower)
-    lower = np.asarray(lower, dtype=np.float64, order="F")
-    solved = np.array(columns, dtype=np.float64, order="F")
-    _call(_potrs, b"L", n, solved.shape[1], lower, max(n, 1), solved, max(n, 1))
-    return solved
-
-
-def invert_factor(lower: _Matrix) -> _Matrix:
-    """The inverse of a lower triangle; entries above the diagonal are arbitrary."""
-    n = len(lower)
-    inverse = np.array(lower, dtype=np.float64, order="F")
-    _call(_trtri, b"L", b"N", n, inverse, max(n, 1))
-    return inverse
-
-
 # LAPACK in SciPy uses 32-bit indices: a larger matrix crashes the process.
 _MAX_LAPACK_ROWS = 46_340
 _COLUMNS_AT_ONCE = 64  # columns of the inverse factor that are squared at once
 
 
 class LapackFactor(NamedTuple):
-    """A lower Cholesky factor in LAPACK's format; entries above the diagonal are arbitrary."""
+    """A lower Cholesky factor in column order; entries above the diagonal are arbitrary."""
 
     lower: NDArray[np.float64]
 
     def solve(self, columns: NDArray[np.float64]) -> NDArray[np.float64]:
         r"""The product :math:`(LL^\top)^{-1} C` with columns *C* of shape (n, c)."""
-        return solve_by_factor(self.lower, columns)
+        n = len(self.lower)
+        solved = np.array(columns, dtype=np.float64, order="F")
+        _call(_potrs, b"L", n, solved.shape[1], self.lower, n, solved, n)
+        return solved
 
     def solve_lower(self, columns: _Matrix) -> _Matrix:
         r"""The product :math:`L^{-1} C` with columns *C* of shape (n, c)."""
@@ -118,9 +87,10 @@ class LapackFactor(NamedTuple):
 
     def inverse_diagonal(self) -> NDArray[np.float64]:
         r"""The diagonal of :math:`(LL^\top)^{-1}`, shape (n,)."""
-        inverse = invert_factor(self.lower)
-        diagonal = np.empty(len(inverse))
-        for first in range(0, len(inverse), _COLUMNS_AT_ONCE):
+        n, inverse = len(self.lower), self.lower.copy(order="F")
+        _call(_trtri, b"L", b"N", n, inverse, n)
+        diagonal = np.empty(n)
+        for first in range(0, n, _COLUMNS_AT_ONCE):
             block = slice(first, first + _COLUMNS_AT_ONCE)
             # Entries above the diagonal are not part of the factor.
             corner, below = np.tril(inverse[block, block]), inverse[block.stop :, block]
@@ -146,7 +116,8 @@ def factorize_by_lapack(
     make = np.asarray if overwrite else np.array
     matrix = make(matrix, dtype=np.float64, order="F")
     matrix[np.diag_indices_from(matrix)] += ridge
-    info = factorize_in_place(matrix)
-    if info:
+    n = len(matrix)
+    info = _call(_potrf, b"L", n, matrix, n)
+    if info:  # the order of the leading minor
         raise not_positive_definite(ridge, info)
     return LapackFactor(matrix)

@@ -77,7 +77,7 @@ class HostSupport(Support):
         self, features: Matrix, values: NDArray[np.float64], off_support: float | Array
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         off = np.broadcast_to(np.asarray(off_support, dtype=np.float64), (self.n_rows,))
-        excess = self.excess_over(off, values)
+        excess = self.to_csr(values - off[self.rows])  # zero off the support
         if self.row_weights is not None:
             excess.data *= self.pair_weights
             off = off * self.row_weights
@@ -88,12 +88,6 @@ class HostSupport(Support):
             product = product + (features.T @ off)[:, None]
             total = total + off.sum()
         return np.ascontiguousarray(product), total
-
-    def excess_over(
-        self, off_support: NDArray[np.float64], values: NDArray[np.float64]
-    ) -> sparse.csr_array:
-        """The targets minus ``off_support``, one number per row: zero off the support."""
-        return self.to_csr(values - off_support[self.rows])
 
     def pair_outputs(
         self, features: Matrix, coef: NDArray[np.float64], intercept: NDArray[np.float64]
