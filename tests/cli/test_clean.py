@@ -364,7 +364,7 @@ def test_warnings_about_the_table_come_before_the_fit(run, people):
         assert "'anna;robert' (row 41)" in before
         assert "'Robert' for 'robert' (row 42)" in before
         assert "left out: 'id', 'height': each is text" in before
-        assert "'photo_id' looks like an id" in before
+        assert "features that look like ids: 'photo_id'" in before
         assert after.count("Warning") == after.count("chosen in no row")  # a result of the fit
 
 

@@ -120,15 +120,14 @@ def write_results(
 
 def _check_given_label_options(request: Request, has_model: bool) -> None:
     """Raise an error for options that have no effect on given labels."""
-    learning = request.learning
-    if learning.fast:
+    if request.fast:
         raise click.UsageError(FAST)
     if has_model:
         return
-    if learning.tune:
+    if request.tune:
         raise click.UsageError(
             "--tune and --given-label cannot be combined: --tune chooses parameters of a fit, and "
             "--given-label fits no method."
         )
-    if learning.method is None and learning.settings:
+    if request.method is None and request.settings:
         raise click.UsageError("With --given-label, parameters of a method require --method.")

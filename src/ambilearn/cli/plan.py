@@ -44,9 +44,10 @@ class Plan(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Learning:
-    """How to learn from a table: the options of the same names."""
+class Request:
+    """A table and how to learn from it: the options of the same names."""
 
+    table: TableDescription
     method: str | None = None
     settings: tuple[str, ...] = ()
     tune: bool = False
@@ -54,20 +55,6 @@ class Learning:
     device: str | None = None
     weight_annotators: bool | None = None
     fast: bool = False
-
-    def parameters(self) -> dict[str, Any]:
-        """Parameters of the method."""
-        from ambilearn.tables.methods import parse_settings
-
-        return parse_settings(self.settings)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Request:
-    """A table and how to learn from it, as described by the options of a command."""
-
-    table: TableDescription
-    learning: Learning
     annotators_out: Path | None = None
     escape_formulas: bool = False
 
@@ -78,12 +65,11 @@ class Request:
         # Without long form, its options have no value, and the description has defaults for them.
         filled = {name: value for name, value in options.items() if value is not None}
         table = _fill(TableDescription, filled, source=source, file=file_format(source, filled))
-        learning = _fill(Learning, filled)
-        return _fill(cls, filled, table=table, learning=learning)
+        return _fill(cls, filled, table=table)
 
     def check(self, console: Console, *outputs: Path | None) -> None:
         """Raise an error for unusable files, options and devices before any work is done."""
-        table, learning = self.table, self.learning
+        table = self.table
         outputs_of_annotators: list[Path | None] = [self.annotators_out]
         if self.annotators_out is not None:
             outputs_of_annotators.append(_confusions_out(self.annotators_out))
@@ -94,18 +80,18 @@ class Request:
                 "--features, --categorical and --embed cannot be combined with --image and "
                 "--method deepplcl: the network learns from the images alone."
             )
-        if learning.weight_annotators and table.min_votes is not None:
+        if self.weight_annotators and table.min_votes is not None:
             raise click.UsageError(
                 "--weight-annotators and --min-votes cannot be combined: annotators are weighted "
                 "instead of counting votes. Leave one of them out."
             )
-        if learning.method is not None:
-            METHODS[learning.method].check_installed()
-        check_device(console, learning.device)
+        if self.method is not None:
+            METHODS[self.method].check_installed()
+        check_device(console, self.device)
 
     def check_savable(self, model_out: Path | None) -> None:
         """Raise an error before the fit if a model file cannot store the method."""
-        name = self.learning.method
+        name = self.method
         if model_out is not None and name is not None and METHODS[name].params:
             raise click.UsageError(
                 f"A model file cannot store --method {name}, because the arrays of its trees are "
@@ -113,6 +99,12 @@ class Request:
                 "save a CandidateClassifier in Python with joblib, and load only files that you "
                 "trust: loading them can run any code."
             )
+
+    def parameters(self) -> dict[str, Any]:
+        """Parameters of the method."""
+        from ambilearn.tables.methods import parse_settings
+
+        return parse_settings(self.settings)
 
     def inputs(self) -> list[Any]:
         """Files that are read."""
@@ -126,7 +118,7 @@ class Request:
     @property
     def learns_from_images(self) -> bool:
         """Whether the method learns from the images, and from no other column."""
-        return self.table.image is not None and self.learning.method == "deepplcl"
+        return self.table.image is not None and self.method == "deepplcl"
 
     def with_checked(self, path: Path | None) -> "Request":
         """The request with another file of checked labels; its annotators are not written."""
@@ -173,15 +165,12 @@ class Request:
         """Learn from a table with the given method, or with the one that is best for the table."""
         from ambilearn.tables.methods import choose_default
 
-        learning, params = self.learning, self.learning.parameters()
-        method = learning.method
+        params, method = self.parameters(), self.method
         if method is None:
-            method, reason = choose_default(table, params, tune=learning.tune)
+            method, reason = choose_default(table, params, tune=self.tune)
             other = "" if method == "plcl" else "; use --method plcl for the method of the paper"
             console.say(f"method: {METHODS[method].name} (default {reason}){other}")
-        return Plan(
-            table, method, params, learning.tune, learning.seed, learning.device, learning.fast
-        )
+        return Plan(table, method, params, self.tune, self.seed, self.device, self.fast)
 
     def correct(
         self, console: Console, table: "CandidateTable", prefix: str | None = None
@@ -191,17 +180,16 @@ class Request:
         from ambilearn.cli.table_summary import describe_table
         from ambilearn.tables.given_labels import correct_table
 
-        learning = self.learning
-        if learning.weight_annotators or self.annotators_out:
+        if self.weight_annotators or self.annotators_out:
             raise click.UsageError(_NO_ANNOTATORS)
         describe_table(console, table)
         corrected = correct_table(
             table,
-            learning.method,
+            self.method,
             # Without --method, the parameters are for the model that `fit` trains.
-            learning.parameters() if learning.method else None,
-            random_state=learning.seed,
-            device=learning.device,
+            self.parameters() if self.method else None,
+            random_state=self.seed,
+            device=self.device,
             prefix=prefix,
             progress=console.stage,
         )
@@ -210,12 +198,12 @@ class Request:
 
     def _should_judge(self, console: Console, table: "CandidateTable") -> bool:
         """Whether to judge annotators; an error if options need it and it is impossible."""
-        wanted = self.learning.weight_annotators
+        wanted = self.weight_annotators
         if table.votes is None:
             if wanted or self.annotators_out:
                 raise click.UsageError(_NO_ANNOTATORS)
             return False
-        if wanted is None and self.learning.method == "deepplcl":
+        if wanted is None and self.method == "deepplcl":
             console.say(
                 "All annotators have the same weight: estimating their reliability trains "
                 "many networks. Use --weight-annotators to do it anyway.",

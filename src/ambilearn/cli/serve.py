@@ -158,9 +158,9 @@ def correct_labels(console: Console, request: Request, table: "CandidateTable") 
     """Correct the given labels, and describe the result."""
     from ambilearn.review.from_table import JudgedTable
 
-    if request.learning.fast:
+    if request.fast:
         raise click.UsageError(FAST)
-    method = request.learning.method
+    method = request.method
     name = METHODS[method].name if method else ""
     return JudgedTable.of_corrected(request.correct(console, table), name)
 
@@ -172,16 +172,15 @@ def _prepare(
     from ambilearn.review.from_table import JudgedTable
     from ambilearn.review.learner import make_given_label_learner, make_learner
 
-    learning = request.learning
     if request.table.given_label:
         judged = correct_labels(console, request, table)
         return judged, partial(
             make_given_label_learner,
             table,
             judged.table.candidates,
-            learning.method,
-            learning.parameters() if learning.method else None,
-            random_state=learning.seed,
+            request.method,
+            request.parameters() if request.method else None,
+            random_state=request.seed,
         )
     plan = request.plan(console, table)
     judged = JudgedTable.of_sets(plan.table, METHODS[plan.method].name)
@@ -191,7 +190,7 @@ def _prepare(
         plan.method,
         plan.params,
         tune=plan.tune,
-        random_state=learning.seed,
+        random_state=request.seed,
         device=plan.device,
         doubt=not plan.fast,
     )
@@ -226,7 +225,7 @@ def _start_session(
         outputs=[readable_file_name(str(path)) for path in options.outputs],
     )
     console.stage(f"fitting {judged.method or 'held-out labels'}")
-    answers = service.session_options() | {"random_state": request.learning.seed}
+    answers = service.session_options() | {"random_state": request.seed}
     process.start(make, console.stage, skipped=service.skipped, **answers)
     service.connect(process)
     return service

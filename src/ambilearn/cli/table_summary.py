@@ -29,19 +29,15 @@ def describe_table(console: Console, table: CandidateTable) -> None:
     for line in _describe_left_out(table.features.left_out):
         console.say(f"left out: {line}", style="yellow")
     if names := _label_columns(table):
-        one = len(names) == 1
-        hold = "holds labels and is a feature" if one else "hold labels and are features"
         console.say(
-            f"{_names(names)} {hold}. If {'it' if one else 'one of them'} is the true label, use "
-            f"--truth; if {'it' if one else 'one'} must not be used, use --exclude.",
+            f"features with labels: {_names(names)}. If one is the true label, use --truth; if it "
+            "must not be used, use --exclude.",
             style="yellow",
         )
     if names := _id_columns(table):
-        one = len(names) == 1
-        look = "looks like an id and is a feature" if one else "look like ids and are features"
         console.say(
-            f"{_names(names)} {look}. If {'it does' if one else 'they do'} not help to find the "
-            "label, use --exclude.",
+            f"features that look like ids: {_names(names)}. If they do not help to find the label, "
+            "use --exclude.",
             style="yellow",
         )
     _warn_of_foreign_truth(console, table)
