@@ -309,3 +309,15 @@ def test_answers_are_read_without_the_table(path):
     path.write_text("notes")
     with pytest.raises(InvalidFileError, match="is not the journal of a review"):
         read_answers(path)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows does not remove open files")
+def test_a_journal_that_is_changed_again_has_the_next_number(path):
+    with Journal(path, ROWS) as journal:
+        for number in (2, 3):
+            journal.path.write_bytes(b"other content\n")
+            journal.append({"id": f"a{number}", "kind": "skip", "row": 0})
+            assert journal.path == path.with_name(f"{path.name}-{number}")
+    assert read(journal.path) == ["a2", "a3"]
+    with pytest.raises(InvalidFileError, match=f"{path.name}-3 has the later answers"):
+        Journal(path, ROWS)
