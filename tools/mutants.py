@@ -36,7 +36,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = Path("src/ambilearn")
 CORE = ("backend", "candidates", "graph", "kernel", "methods", "solvers", "base.py")
-COPIED = ("src", "tests", "tools", "examples", "docs", "benchmarks", "pyproject.toml", "README.md")
+LEFT_OUT = (".git", ".venv*", "out", "__pycache__", "*_cache")
 RECORD = Path("out/mutants")  # coverage.sqlite, and red.json with the tests that failed anyway
 TIMEOUT = 900  # seconds; a mutant that takes longer does not end
 
@@ -258,12 +258,7 @@ def main() -> None:
 
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder).resolve()
-        for name in COPIED:
-            source = ROOT / name
-            if source.is_dir():
-                shutil.copytree(source, root / name, ignore=shutil.ignore_patterns("__pycache__"))
-            else:
-                shutil.copy(source, root)
+        shutil.copytree(ROOT, root, ignore=shutil.ignore_patterns(*LEFT_OUT), dirs_exist_ok=True)
         if options.command == "record":
             record(root, options.tests)
         else:
