@@ -411,7 +411,7 @@ def test_members_in_an_inner_ensemble_and_in_a_search_receive_the_frame(mixed):
 def test_a_data_frame_of_numbers_is_the_same_as_its_array(data, ensemble):
     X, mask, _ = data
     frame = pd.DataFrame(X, columns=list("abcd"))
-    members = [("a", SURE()), ("b", make_pipeline(StandardScaler(), PLKNN()))]
+    members = [("a", SURE()), ("b", make_pipeline(StandardScaler(), PLKNN())), ("c", PLKNN())]
     found, expected = (ensemble(estimators=members).fit(rows, mask) for rows in (frame, X))
     assert_close(found.predict_proba(frame), expected.predict_proba(X))
 
