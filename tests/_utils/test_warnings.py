@@ -2,7 +2,7 @@ import warnings
 
 import pytest
 
-from ambilearn._utils.warnings import warn_user
+from ambilearn._utils.warnings import ignoring, warn_user
 
 
 def within(package, function):
@@ -68,3 +68,17 @@ def test_without_user_code_the_outermost_frame_is_the_location():
         warnings.simplefilter("always")
         exec("warn_user('careful')", scope)
     assert len(caught) == 1
+
+
+def test_contexts_that_overlap_restore_the_filters():
+    """As those of fits in several threads, which end in any order."""
+    before = list(warnings.filters)
+    first, second = ignoring(FutureWarning), ignoring(FutureWarning)
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.warn("careful", FutureWarning, stacklevel=1)
+    assert not caught
+    second.__exit__(None, None, None)
+    assert warnings.filters == before

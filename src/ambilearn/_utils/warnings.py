@@ -2,10 +2,19 @@
 
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Lock
 from types import FrameType
+from typing import Any
 
 # Frames of these packages are skipped: the user calls Pipeline.fit, not the calls inside it.
 _LIBRARY_PACKAGES = {"ambilearn", "sklearn", "joblib"}
+
+
+_lock = Lock()
+_saved: Any = None
+_n_contexts = 0
 
 
 class InterruptedWarning(UserWarning):
@@ -29,3 +38,26 @@ def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
 def _package(frame: FrameType) -> str:
     module: str = frame.f_globals.get("__name__", "")
     return module.partition(".")[0]
+
+
+@contextmanager
+def ignoring(category: type[Warning]) -> Iterator[None]:
+    """Context that ignores a category of warnings, for one category in the whole library.
+
+    Several threads may enter and leave it in any order. ``warnings.catch_warnings`` restores the
+    filters that it has found, those of another thread: warnings could stay off in the process.
+    """
+    global _saved, _n_contexts
+    with _lock:
+        if not _n_contexts:
+            _saved = warnings.catch_warnings()
+            _saved.__enter__()
+            warnings.simplefilter("ignore", category)
+        _n_contexts += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _n_contexts -= 1
+            if not _n_contexts:
+                _saved.__exit__(None, None, None)

@@ -14,7 +14,6 @@ References
 .. [2] Zhang, Tsang, Kwok. Improved Nyström low-rank approximation and error analysis. ICML 2008.
 """
 
-import warnings
 from numbers import Integral, Real
 
 import numpy as np
@@ -29,6 +28,7 @@ from threadpoolctl import threadpool_limits
 from ambilearn._utils.limits import threads_for
 from ambilearn._utils.sklearn_compat import Interval
 from ambilearn._utils.types import Array, Matrix, RandomState
+from ambilearn._utils.warnings import ignoring
 from ambilearn.backend import HOST, Backend
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.kernel.functions import KernelFunction, cross_kernel
@@ -172,8 +172,7 @@ def kmeans_centers(
     # NumPy arrays on every backend, and dispatch fails here in some releases of scikit-learn.
     on_cpu = config_context(array_api_dispatch=False)
     one_thread = threadpool_limits(1, user_api="openmp")
-    with on_cpu, threads_for(0), one_thread, warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # equal centers are fine
+    with on_cpu, threads_for(0), one_thread, ignoring(ConvergenceWarning):  # of equal centers
         centers: NDArray[np.float64] = means.fit(X).cluster_centers_
     return centers
 
