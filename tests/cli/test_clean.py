@@ -490,6 +490,11 @@ def test_a_label_that_a_person_corrected_counts_as_changed(run, wrong_labels):
         ("clean", ["--candidates", "said"], "cannot be combined with --candidates"),
         ("clean", ["--item", "x"], "cannot be combined with --candidates"),
         ("clean", ["--fast"], "--fast and --given-label cannot be combined"),
+        (
+            "clean",
+            ["--trust-candidates"],
+            "--trust-candidates and --given-label cannot be combined",
+        ),
         ("review", ["--fast"], "--fast and --given-label cannot be combined"),
         ("clean", ["--tune"], "--tune and --given-label cannot be combined"),
         ("clean", ["--set", "reg=1"], "require --method"),

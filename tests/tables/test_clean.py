@@ -88,6 +88,14 @@ def test_control_c_during_the_calibration_leaves_the_labels(people):
     assert cleaned.frame[["confidence", "doubt"]].isna().all(axis=None)
 
 
+def test_trusted_candidates_have_no_doubt_but_are_calibrated(table):
+    cleaned = clean_table(table, "plcl", trust_candidates=True)
+    assert list(cleaned.frame)[-4:] == ["label", "score", "confidence", "review_rank"]
+    assert cleaned.doubt is None
+    assert cleaned.model.calibration.reason == clean_table(table, "plcl").model.calibration.reason
+    assert (np.diff(cleaned.choices.margins[cleaned.order]) >= 0).all()
+
+
 def test_without_doubt_the_rank_orders_by_margin(table):
     cleaned = clean_table(table, fast=True)
     assert cleaned.doubt is None

@@ -14,6 +14,7 @@ from ambilearn.cli.options import (
     image_options,
     method_options,
     output_options,
+    trust_option,
     votes_options,
 )
 from ambilearn.cli.outputs import table_writer
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 @votes_options
 @image_options
 @method_options
+@trust_option
 @output_options
 @OUTPUT.file("--model-out", help="Also save the model, for `predict`.")
 def clean(table: str, out: Path, prefix: str, model_out: Path | None, **options: Any) -> None:
@@ -108,7 +110,10 @@ def write_results(
             write_model(console, request, plan, model_out)
         return
     plan = request.plan(console, table, new_rows=model_out is not None)
-    cleaned = clean_table(**plan._asdict(), prefix=prefix, progress=console.stage)
+    trust = request.trust_candidates
+    cleaned = clean_table(
+        **plan._asdict(), trust_candidates=trust, prefix=prefix, progress=console.stage
+    )
     describe_model(console, cleaned.model, plan.params)
     describe_calibration(console, cleaned.model.calibration)
     describe_accuracy(console, cleaned.table, cleaned.choices.labels)

@@ -354,6 +354,11 @@ method_options = add_options(
     device_option,
 )
 
+trust_option = LEARNING.flag(
+    "--trust-candidates",
+    help="The true label of every row is a candidate: do not search for wrong candidates.",
+)
+
 escape_formulas_option = OUTPUT.flag(
     "--escape-formulas",
     help="In CSV files, write ' before text that a spreadsheet would run as a formula.",

@@ -55,6 +55,7 @@ class Request:
     device: str | None = None
     weight_annotators: bool | None = None
     fast: bool = False
+    trust_candidates: bool = False
     annotators_out: Path | None = None
     escape_formulas: bool = False
 
@@ -182,6 +183,11 @@ class Request:
 
         if self.weight_annotators or self.annotators_out:
             raise click.UsageError(_NO_ANNOTATORS)
+        if self.trust_candidates:
+            raise click.UsageError(
+                "--trust-candidates and --given-label cannot be combined: given labels that are "
+                "all right need no correction."
+            )
         describe_table(console, table)
         corrected = correct_table(
             table,

@@ -20,6 +20,7 @@ from ambilearn.cli.options import (
     image_folder_option,
     method_options,
     prefix_option,
+    trust_option,
     votes_options,
 )
 from ambilearn.cli.outputs import check_outputs
@@ -45,6 +46,7 @@ SERVER = Section("Server")
 @candidate_options
 @votes_options
 @method_options
+@trust_option
 @IMAGES.column(
     "--image",
     help="Column with paths or URLs of images. By default the first column with names of "
@@ -197,7 +199,10 @@ def _learn(console: Console, request: Request, table: "CandidateTable") -> "Judg
     from ambilearn.tables.clean import clean_table
 
     plan = request.plan(console, table)
-    cleaned = clean_table(**plan._asdict(), prefix=None, progress=console.stage)
+    trust = request.trust_candidates
+    cleaned = clean_table(
+        **plan._asdict(), trust_candidates=trust, prefix=None, progress=console.stage
+    )
     describe_model(console, cleaned.model, plan.params)
     describe_calibration(console, cleaned.model.calibration, page=True)
     describe_accuracy(console, cleaned.table, cleaned.choices.labels)

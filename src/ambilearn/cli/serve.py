@@ -192,7 +192,7 @@ def _prepare(
         tune=plan.tune,
         random_state=request.seed,
         device=plan.device,
-        doubt=not plan.fast,
+        doubt=not (plan.fast or request.trust_candidates),
     )
 
 

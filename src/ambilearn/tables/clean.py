@@ -50,7 +50,8 @@ class CleanedTable:
     model : TableModel
         The fitted model; it labels further tables.
     doubt : Doubt or None
-        Held-out doubt in the candidates. None with ``fast``, and the table has no columns of it;
+        Held-out doubt in the candidates. None with ``fast`` or ``trust_candidates``, and the table
+        has no columns of it;
         or if there are only two rows, or after Ctrl-C, and these columns are empty.
     """
 
@@ -87,6 +88,7 @@ def clean_table(
     tune: bool = False,
     random_state: int = 0,
     fast: bool = False,
+    trust_candidates: bool = False,
     device: str | None = None,
     prefix: str | None = "",
     progress: Callable[[str], None] = lambda text: None,
@@ -107,6 +109,9 @@ def clean_table(
         stacks and votes need less than the time of a fit for it; other methods are fitted to each
         half of the rows. Ctrl-C ends these fits, and those for the confidence: their columns stay
         empty, with a warning.
+    trust_candidates : bool, default=False
+        Whether the true label of every row is a candidate: there is no search for wrong candidates,
+        and there are no columns ``doubt`` and ``suggestion``.
     prefix : str or None, default=""
         Prefix of the names of the new columns; None if no columns are to be added.
 
@@ -141,8 +146,8 @@ def clean_table(
     table = table.with_min_votes(model.min_votes)  # as the model was fitted
     scores = table.score_candidates(model.method)
     confidences = model.calibration.cleaned
-    found = None
-    if not fast:
+    found, with_doubt = None, not (fast or trust_candidates)
+    if with_doubt:
         found = judge_candidates(model, table, random_state, progress, device, held_out)
     choices = choose_candidates(table.candidates, scores, confidences, table.judged)
     if found is not None and table.judged is None:
@@ -150,7 +155,7 @@ def clean_table(
     order = review_order(choices, found, table.corrections.labels)
     frame = table.frame
     if prefix is not None:
-        frame = append_results(table, choices, order, found, prefix, with_doubt=not fast)
+        frame = append_results(table, choices, order, found, prefix, with_doubt=with_doubt)
     return CleanedTable(table, choices, scores, order, frame, model, found)
 
 
