@@ -64,6 +64,7 @@ def test_a_full_output_stream_is_reported(line):
         {"stdin": None},
         {"stderr": None},
         {"stdout": None, "stdin": None, "stderr": None},
+        pytest.param({"stderr": "/dev/full"}, marks=full),
     ],
 )
 def test_an_unused_closed_stream_is_ignored(command, tmp_path, streams):
@@ -73,9 +74,14 @@ def test_an_unused_closed_stream_is_ignored(command, tmp_path, streams):
 
 
 @pytest.mark.slow
-def test_the_exit_status_does_not_need_standard_error(command):
-    assert command("clean nowhere.csv --candidates names", stderr=None)[:2] == (1, "")
-    assert shell("clean people.csv --nonsense 2>&-")[:2] == (2, "")
+@pytest.mark.parametrize("stderr", [None, pytest.param("/dev/full", marks=full)])
+def test_messages_that_cannot_be_written_are_lost_and_the_exit_status_stays(command, stderr):
+    status, out, _ = command(CLEAN, stderr=stderr)
+    assert status == 0
+    assert len(out.splitlines()) == 61
+    redirection = "2>&-" if stderr is None else f"2>{stderr}"
+    assert command("clean nowhere.csv --candidates names", stderr=stderr)[:2] == (1, "")
+    assert shell(f"clean people.csv --nonsense {redirection}")[:2] == (2, "")
 
 
 @pytest.mark.slow

@@ -1,11 +1,11 @@
 """The console of all commands: messages, progress, and standard streams, which may be closed."""
 
+import io
 import os
 import sys
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from io import TextIOWrapper
 from time import monotonic
 from typing import Any
 
@@ -35,7 +35,7 @@ class Console:
             self.rich.width = LOG_WIDTH
         # Characters that the stream cannot encode are printed as question marks.
         stream = self.rich.file
-        if isinstance(stream, TextIOWrapper) and stream.errors == "strict":
+        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
             stream.reconfigure(errors="replace")
         self.interrupted = False
         self._live: Any = None
@@ -159,8 +159,18 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
+class _IgnoringErrors(io.FileIO):
+    """A file that ignores write errors: a lost message must not stop a command."""
+
+    def write(self, content: "bytes | bytearray | memoryview") -> int:  # type: ignore[override]
+        try:
+            return super().write(content)
+        except OSError:
+            return len(content)
+
+
 def prepare_streams() -> None:
-    """Open closed standard streams; call it once, at the start of the process.
+    """Make standard streams safe to use; call it once, at the start of the process.
 
     The next file that is opened would get the descriptor of a closed stream, and messages would be
     written to this file. A file that cannot be read or written takes the descriptor instead.
@@ -170,8 +180,15 @@ def prepare_streams() -> None:
             os.fstat(number)
         except OSError:
             os.open(os.devnull, mode)  # takes the lowest free descriptor
-    if sys.stderr is None:  # click would print errors on standard output
-        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
+    present: Any = sys.stderr
+    below = present and getattr(present.buffer, "raw", present.buffer)
+    if below is None or isinstance(below, io.FileIO):  # not a Windows console, which takes text
+        sys.stderr = io.TextIOWrapper(
+            io.BufferedWriter(_IgnoringErrors(2, "wb", closefd=False)),
+            encoding="utf-8" if present is None else present.encoding,
+            errors="backslashreplace",
+            line_buffering=True,
+        )
 
 
 def standard_input() -> Any:
