@@ -61,7 +61,7 @@ def test_unequal_sampling_makes_it_wider():
 
 def test_all_rows_checked():
     found = estimate_share_right([1, 0, 1, 1], 4)
-    assert (found.share, found.low, found.high, found.n_to_halve) == (0.75, 0.75, 0.75, 0)
+    assert (found.share, found.low, found.high, found.n_rows_to_halve) == (0.75, 0.75, 0.75, 0)
 
 
 @pytest.mark.parametrize(("right", "low", "high"), [([1] * 30, 0.85, 1.0), ([0] * 30, 0.0, 0.15)])
@@ -115,7 +115,7 @@ def test_stratum_without_rows_changes_nothing():
 
 def test_further_rows_halve_the_interval():
     first = estimate_share_right(np.arange(100) < 80, 2000)
-    n = 100 + first.n_to_halve
+    n = 100 + first.n_rows_to_halve
     second = estimate_share_right(np.arange(n) < 0.8 * n, 2000)
     ratio = (second.high - second.low) / (first.high - first.low)
     assert ratio == pytest.approx(0.5, abs=0.04)
@@ -124,7 +124,7 @@ def test_further_rows_halve_the_interval():
 @pytest.mark.parametrize("right", [0, 1])
 def test_further_rows_halve_the_interval_if_all_are_equal(right):
     first = estimate_share_right([right] * 50, 2000)
-    second = estimate_share_right([right] * (50 + first.n_to_halve), 2000)
+    second = estimate_share_right([right] * (50 + first.n_rows_to_halve), 2000)
     ratio = (second.high - second.low) / (first.high - first.low)
     assert ratio == pytest.approx(0.5, abs=0.04)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ambilearn._utils.text import shorten_repr
-from ambilearn._utils.types import Array
+from ambilearn._utils.types import Array, Label
 
 # Table cells with exactly one of these texts are missing.
 MISSING_WORDS = frozenset(
@@ -90,7 +90,7 @@ def listed_labels(labels: Any, name: str) -> Array:
     return array
 
 
-def _changes(labels: list[Any], array: Array) -> bool:
+def _changes(labels: list[Label], array: Array) -> bool:
     """Whether a label differs in the array, or all labels are integers and the array is float."""
     if array.dtype.kind == "f" and all(isinstance(label, Integral) for label in labels):
         return True

@@ -1,9 +1,10 @@
 """Labels that are probably unsplit sets, such as ``anna|bob``, or misspelled."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ambilearn._utils.text import shorten_repr
+from ambilearn._utils.types import Label
 from ambilearn._utils.warnings import warn_user
 
 _SEPARATORS = ("|", ";", ",")
@@ -11,7 +12,7 @@ _SEPARATORS = ("|", ";", ",")
 _WEAK_SEPARATORS = ("/", "&", "+", " or ", " and ", " ")
 
 
-def warn_of_joined_labels(classes: list[Any]) -> None:
+def warn_of_joined_labels(classes: list[Label]) -> None:
     """Warn if some of the classes look like several labels joined in one string."""
     if found := find_joined_labels(classes):
         text, sep = found
@@ -22,7 +23,7 @@ def warn_of_joined_labels(classes: list[Any]) -> None:
         )
 
 
-def find_joined_labels(classes: list[Any]) -> tuple[str, str] | None:
+def find_joined_labels(classes: list[Label]) -> tuple[str, str] | None:
     """A class that looks like several labels joined in one string, and the separator."""
     names = {name for name in classes if isinstance(name, str)}
     for sep in (*_SEPARATORS, *_WEAK_SEPARATORS):
@@ -66,7 +67,7 @@ class Misspelling(NamedTuple):
     frequent: str
 
 
-def find_misspellings(counts: Mapping[Any, int]) -> list[Misspelling]:
+def find_misspellings(counts: Mapping[Label, int]) -> list[Misspelling]:
     """Labels that differ from another by case or by one letter, and are ten times rarer.
 
     Both have at least four letters and no digit. One letter is changed, added or missing. Labels
@@ -107,7 +108,7 @@ def _differ_at_the_end(one: str, other: str) -> bool:
     return one[:-1] == other[:-1] and one[-1:].casefold() != other[-1:].casefold()
 
 
-def _is_word(label: Any) -> bool:
+def _is_word(label: Label) -> bool:
     if not isinstance(label, str) or len(label) > _MOST_CHARACTERS:
         return False
     letters = sum(map(str.isalpha, label))
@@ -141,7 +142,7 @@ def _add_changed(
     near: dict[str, list[str]],
     rare: dict[str, str],
     frequent: dict[str, str],
-    counts: Mapping[Any, int],
+    counts: Mapping[Label, int],
 ) -> None:
     """Add frequent labels with one different letter; position by position, to save memory."""
     for i in range(max(map(len, frequent), default=0)):

@@ -13,7 +13,7 @@ import sklearn
 from array_api_compat import array_namespace, device, is_array_api_obj
 
 from ambilearn._utils.optional import requires_extra
-from ambilearn._utils.types import Array
+from ambilearn._utils.types import Array, Estimator
 from ambilearn.backend.arrays import DISPATCH_HINT, is_device_array, is_host_array, on_device
 
 
@@ -53,7 +53,7 @@ def on_same_device(array: object, like: object) -> bool:
     return array_namespace(array) is array_namespace(like) and device(array) == device(like)
 
 
-def check_same_namespace(X: Any, fitted: Any, method: str) -> None:
+def check_same_namespace(X: Any, fitted: Estimator, method: str) -> None:
     """Raise an error if X is on another device than ``fitted``, an array of the model.
 
     ``method`` is the method to which X was passed. The first words are those that scikit-learn's

@@ -13,7 +13,7 @@ from scipy.special import softmax
 from ambilearn._utils.array_checks import check_structure, column_names
 from ambilearn._utils.labels import listed_labels
 from ambilearn._utils.text import pluralize
-from ambilearn._utils.types import Array, Matrix
+from ambilearn._utils.types import Array, Estimator, Matrix
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.metrics.checks import are_probabilities
@@ -102,7 +102,7 @@ def _largest(table: NDArray[np.float64], k: int) -> NDArray[np.bool_]:
 
 
 def _classifier_scores(
-    classifier: Any, X: Matrix, classes: Collection[object] | None
+    classifier: Estimator, X: Matrix, classes: Collection[object] | None
 ) -> tuple[Any, Any]:
     name = type(classifier).__name__
     if X is None:

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ambilearn._utils.text import shorten_repr
+from ambilearn._utils.types import AnyCandidates, Label
 from ambilearn.candidates import as_candidates
 
 _KEY = "row"  # key of the row number in the data of a task
@@ -27,11 +28,11 @@ class LabelStudioAnswer(NamedTuple):
 
     item: int
     annotator: Any
-    label: Any
+    label: Label
 
 
 def to_label_studio(
-    y: Any,
+    y: AnyCandidates,
     data: Sequence[Mapping[str, Any]] | None = None,
     *,
     rows: ArrayLike | None = None,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ambilearn._utils.text import pluralize
+from ambilearn._utils.types import Label
 from ambilearn.cli.console import Console, user_console
 from ambilearn.cli.options import (
     OUTPUT,
@@ -258,7 +259,7 @@ class _Audit:
         from ambilearn.tables.corrections import read_corrections
 
         self.console.show("auditing the labels")
-        truth: Any = self.truth
+        truth: Label = self.truth
         random: set[int] = set()
         if truth is None:
             check_columns(self.name, self.frame, [self.label_column])
@@ -302,7 +303,7 @@ class _Audit:
             f"{share.share:.1%} of the labels are correct (95% interval: {share.low:.1%} to "
             f"{share.high:.1%})"
         )
-        if (further := share.n_to_halve) > left:
+        if (further := share.n_rows_to_halve) > left:
             console.say(
                 f"To halve the interval, check about {pluralize(further, 'further row')}: "
                 f"--rows {share.n_checked + further}"

@@ -9,6 +9,7 @@ import click
 
 from ambilearn._utils.image_files import IMAGE_ENDINGS, is_image_file
 from ambilearn._utils.text import pluralize
+from ambilearn._utils.types import Params
 from ambilearn.cli.console import Console, standard_input
 from ambilearn.cli.outputs import check_outputs
 from ambilearn.registry import METHODS
@@ -36,7 +37,7 @@ class Plan(NamedTuple):
 
     table: "CandidateTable"
     method: str
-    params: dict[str, Any]
+    params: Params
     tune: bool
     random_state: int
     device: str | None

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ambilearn._utils.text import pluralize
+from ambilearn._utils.types import Array, Label
 from ambilearn.cli.console import Console, printable
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def describe_calibration(
         console.say(f"calibrated ({calibration.reason})")
 
 
-def describe_accuracy(console: Console, table: "CandidateTable", labels: NDArray[Any]) -> None:
+def describe_accuracy(console: Console, table: "CandidateTable", labels: Array) -> None:
     """Accuracy on rows with a known label, and the share whose label is not a candidate."""
     known = {i: truth for i, truth in enumerate(table.truth or []) if truth is not None}
     if not known:
@@ -184,7 +185,7 @@ def _is_open(cleaned: "CleanedTable", row: int) -> bool:
     return doubtful or bool(cleaned.choices.margins[row] < 1)
 
 
-def _short(label: Any, limit: int = 30) -> str:
+def _short(label: Label, limit: int = 30) -> str:
     text = printable(str(label))
     return text if len(text) <= limit else text[: limit - 1] + "…"
 

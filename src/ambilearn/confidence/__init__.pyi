@@ -10,7 +10,7 @@ from .find_doubtful import find_doubtful as find_doubtful
 from .sampling import AuditSample as AuditSample
 from .sampling import draw_audit as draw_audit
 from .sets import calibrate_candidates as calibrate_candidates
-from .share import ShareRight as ShareRight
+from .share import ShareEstimate as ShareEstimate
 from .share import estimate_share_right as estimate_share_right
 from .temperature import fit_temperature as fit_temperature
 from .temperature import scale_scores as scale_scores

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from ambilearn._utils.array_checks import check_structure
 from ambilearn._utils.sklearn_compat import HasMethods
 from ambilearn._utils.text import shorten_list
+from ambilearn._utils.types import AnyCandidates, Array, Estimator, Matrix
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.confidence.calibration import with_top_confidence
 from ambilearn.confidence.checked import CheckedCalibration
@@ -69,11 +70,11 @@ class AuditedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         "cv": ["cv_object"],
     }
 
-    def __init__(self, estimator: Any, *, cv: Any = 5) -> None:
+    def __init__(self, estimator: Estimator, *, cv: Any = 5) -> None:
         self.estimator = estimator
         self.cv = cv
 
-    def fit(self, X: Any, y: Any, *, reference: Any = None) -> Self:
+    def fit(self, X: Matrix, y: AnyCandidates, *, reference: Any = None) -> Self:
         """Calibrate by rows with known labels.
 
         Parameters
@@ -114,7 +115,7 @@ class AuditedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.calibration_ = CheckedCalibration(proba.max(axis=1).clip(0, 1), right, known)
         return self
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Matrix) -> NDArray[np.float64]:
         """Calibrated probabilities.
 
         Parameters
@@ -132,7 +133,7 @@ class AuditedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         top = self.calibration_(proba.max(axis=1))
         return with_top_confidence(proba.ravel(), rows, top).reshape(proba.shape)
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Matrix) -> Array:
         """Labels of the classifier.
 
         Parameters
@@ -145,10 +146,10 @@ class AuditedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         labels : ndarray of shape (n,)
         """
         check_is_fitted(self)
-        labels: NDArray[Any] = self.classes_[self._scores(X).argmax(axis=1)]
+        labels: Array = self.classes_[self._scores(X).argmax(axis=1)]
         return labels
 
-    def _scores(self, X: Any) -> NDArray[np.float64]:
+    def _scores(self, X: Matrix) -> NDArray[np.float64]:
         proba = np.asarray(to_numpy(self.estimator_.predict_proba(X)), dtype=np.float64)
         return proba.clip(0, 1)
 

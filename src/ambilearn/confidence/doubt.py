@@ -10,6 +10,7 @@ from scipy.special import expit, logit
 
 from ambilearn._utils.optional import requires_extra
 from ambilearn._utils.text import html_table, pluralize
+from ambilearn._utils.types import Array
 from ambilearn.candidates import CandidateSets
 
 if TYPE_CHECKING:
@@ -49,11 +50,11 @@ class Doubt:
     """
 
     score: NDArray[np.float64]
-    suggestion: NDArray[Any] = field(init=False)
-    other: NDArray[Any]
+    suggestion: Array = field(init=False)
+    other: Array
     within: Any = None
     change_by: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None = None
-    classes: NDArray[Any] | None = None
+    classes: Array | None = None
     of_member: bool = False
 
     def __post_init__(self) -> None:
@@ -90,7 +91,7 @@ class Doubt:
         rows = pd.RangeIndex(len(self.score), name="row")
         return pd.DataFrame(self._columns(), index=rows)
 
-    def _columns(self) -> dict[str, NDArray[Any]]:
+    def _columns(self) -> dict[str, Array]:
         return {"score": self.score, "suggestion": self.suggestion}
 
     def __repr__(self) -> str:
@@ -98,7 +99,7 @@ class Doubt:
         rows = pluralize(len(self.score), "row")
         return f"<Doubt: {rows}, {n_doubtful} with a score above {FLAGGED}>"
 
-    def wrong(self, labels: NDArray[Any], scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    def wrong(self, labels: Array, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         r"""Probability that a label, chosen among the candidates, is wrong: the order of review.
 
         With the doubt :math:`d_i`, the score :math:`p_i` of the label among the candidates and its
@@ -192,13 +193,13 @@ class LabelDoubt(Doubt):
     """
 
     _: KW_ONLY
-    label: NDArray[Any]
+    label: Array
     change: NDArray[np.bool_]
     confidence: NDArray[np.float64]
     probabilities: NDArray[np.float64]
     noise_matrix: NDArray[np.float64]
 
-    def wrong(self, labels: NDArray[Any], scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    def wrong(self, labels: Array, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Probability that a label is wrong: one minus its score, which is a probability here.
 
         Parameters
@@ -236,7 +237,7 @@ class LabelDoubt(Doubt):
         """
         return super().to_frame()
 
-    def _columns(self) -> dict[str, NDArray[Any]]:
+    def _columns(self) -> dict[str, Array]:
         own = {"label": self.label, "change": self.change, "confidence": self.confidence}
         return super()._columns() | own
 
@@ -254,7 +255,7 @@ class AnswerDoubt(Doubt):
 
     @classmethod
     def of_posterior(
-        cls, posterior: NDArray[np.float64], classes: NDArray[Any], answers: CandidateSets
+        cls, posterior: NDArray[np.float64], classes: Array, answers: CandidateSets
     ) -> Self:
         """Doubt from probabilities of shape (n, l), and the answers as candidate sets."""
         column = {label: j for j, label in enumerate(classes.tolist())}
@@ -268,6 +269,6 @@ class AnswerDoubt(Doubt):
         other[~outside.any(axis=1)] = None
         return cls(np.minimum(outside.sum(axis=1), 1.0), other)
 
-    def wrong(self, labels: NDArray[Any], scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    def wrong(self, labels: Array, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """One minus the score, which is the probability of the label here."""
         return 1 - scores

@@ -8,6 +8,7 @@ from sklearn.utils import indexable
 
 from ambilearn._utils.array_checks import check_structure
 from ambilearn._utils.sklearn_compat import _num_samples
+from ambilearn._utils.types import AnyCandidates, Estimator, Label
 from ambilearn.backend import HOST, HostSupport
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.candidates import as_candidates
@@ -27,12 +28,12 @@ from ambilearn.methods.plcl import PLCL
 
 def find_doubtful(
     X: Any = None,
-    y: Any = None,
+    y: AnyCandidates = None,
     *,
     pred_probs: Any = None,
     labels: Any = None,
-    classes: Collection[Any] | None = None,
-    estimator: Any = None,
+    classes: Collection[Label] | None = None,
+    estimator: Estimator = None,
     n_folds: int | None = None,
     random_state: int | None = 0,
     progress: Callable[[str], None] = lambda text: None,
@@ -205,7 +206,13 @@ def _doubt_of_sets(
 
 
 def _uses_probabilities(
-    X: Any, y: Any, pred_probs: Any, labels: Any, classes: Any, estimator: Any, n_folds: Any
+    X: Any,
+    y: AnyCandidates,
+    pred_probs: Any,
+    labels: Any,
+    classes: Any,
+    estimator: Estimator,
+    n_folds: Any,
 ) -> bool:
     """Whether held-out probabilities were passed; an error if rows were passed as well."""
     if pred_probs is None and labels is None and classes is None:

@@ -10,6 +10,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from ambilearn._utils.limits import row_blocks
+from ambilearn._utils.types import Estimator, Matrix
 from ambilearn.backend import HostSupport, index_rows
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.base import PartialLabelClassifier
@@ -46,8 +47,8 @@ class HeldOut(NamedTuple):
 
 
 def hold_out(
-    estimator: Any,
-    X: Any,
+    estimator: Estimator,
+    X: Matrix,
     candidates: HostSupport,
     n_folds: int | None,
     random_state: int | None,
@@ -71,7 +72,7 @@ def hold_out(
         )
         own = not getattr(estimator, "_is_ensemble", False)
         return HeldOut(leave_one_out(regressor, candidates), ridge, own)
-    method: Any = method_inside(estimator)
+    method: Estimator = method_inside(estimator)
     if has_held_out_outputs(estimator) and n_folds is None:
         progress(STAGE)
         if not fitted:
@@ -99,7 +100,7 @@ def leave_one_out(regressor: Any, candidates: HostSupport) -> Callable[[], Itera
     return lambda: regressor.held_out(targets)
 
 
-def has_held_out_outputs(estimator: Any) -> bool:
+def has_held_out_outputs(estimator: Estimator) -> bool:
     """Whether the outputs of a fit on its training rows are held out already."""
     return getattr(estimator, "_train_output_is_held_out", False)
 
@@ -121,7 +122,7 @@ def _outputs_of_folds(folds: list[Fold], labels: NDArray[np.intp]) -> Iterator[O
             yield OutputBlock(fold.rows[part], labels, _outputs(fold.model, block))
 
 
-def _outputs(model: Any, X: Any) -> NDArray[np.float64]:
+def _outputs(model: Estimator, X: Matrix) -> NDArray[np.float64]:
     """One output per row and label, also where two labels share one."""
     if not hasattr(model, "decision_function"):
         return np.asarray(to_numpy(model.predict_proba(X)))

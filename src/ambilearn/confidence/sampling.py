@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from ambilearn._utils.array_checks import check_structure
+from ambilearn._utils.types import RandomState
 
 _MAX_STRATA, _ROWS_OF_STRATUM = 10, 5  # most strata; fewest drawn rows in each
 
@@ -57,7 +58,7 @@ class AuditSample:
         return AuditSample(self.rows, self.strata * n_strata // n_now)
 
 
-def draw_audit(score: ArrayLike, n_rows: int, random_state: Any = 0) -> AuditSample:
+def draw_audit(score: ArrayLike, n_rows: int, random_state: RandomState = 0) -> AuditSample:
     """Draw rows to check at random, in proportion from strata by the rank of their score.
 
     With the same seed, a larger number of rows includes the rows of a smaller one, so that an audit

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ambilearn._utils.sklearn_compat import _num_samples
 from ambilearn._utils.text import pluralize
+from ambilearn._utils.types import AnyCandidates, Estimator, Matrix
 from ambilearn.backend import HOST, HostSupport
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.base import PartialLabelClassifier
@@ -28,9 +29,9 @@ _PRIOR_SCALE = 1.0  # standard deviation of its logarithm
 
 
 def calibrate_candidates(
-    model: Any,
-    X: Any,
-    y: Any,
+    model: Estimator,
+    X: Matrix,
+    y: AnyCandidates,
     *,
     n_folds: int | None = None,
     exclude: Collection[int] = (),

@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 from math import ceil
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv, ndtri, stdtrit
 
 from ambilearn._utils.array_checks import check_structure
+from ambilearn._utils.types import Array
 
 # The shares of the strata are drawn towards the overall share by this many rows where their
 # variance is estimated: five rows of a stratum say little about it.
@@ -16,7 +16,7 @@ _PRIOR_ROWS = 4
 
 
 @dataclass(frozen=True)
-class ShareRight:
+class ShareEstimate:
     """Estimated share of correct labels.
 
     Attributes
@@ -41,7 +41,7 @@ class ShareRight:
     n_rows: int
 
     @property
-    def n_to_halve(self) -> int:
+    def n_rows_to_halve(self) -> int:
         """Number of further rows to check until the interval is about half as wide."""
         n, N = self.n_checked, self.n_rows
         # The width is proportional to 1/√n; to 1/n if all checked labels are correct, or none is.
@@ -56,7 +56,7 @@ def estimate_share_right(
     *,
     level: float = 0.95,
     expected: ArrayLike | None = None,
-) -> ShareRight:
+) -> ShareEstimate:
     r"""Share of correct labels of a table, from rows that were drawn at random and checked.
 
     The estimate is :math:`p = \sum_h w_h p_h` with the share :math:`w_h` of the rows and the share
@@ -93,7 +93,7 @@ def estimate_share_right(
 
     Returns
     -------
-    ShareRight
+    ShareEstimate
 
     Raises
     ------
@@ -116,7 +116,7 @@ def estimate_share_right(
     >>> found = estimate_share_right([1] * 45 + [0] * 5, 1000)
     >>> round(found.share, 2), round(found.low, 2), round(found.high, 2)
     (0.9, 0.78, 0.97)
-    >>> found.n_to_halve
+    >>> found.n_rows_to_halve
     124
     """
     hits, at, size = _check(right, stratum_sizes, strata)
@@ -129,7 +129,7 @@ def estimate_share_right(
     guess = np.full(len(size), overall) if expected is None else _check_expected(expected, size)
     share = float(weights @ np.where(n_h > 0, x_h / np.maximum(n_h, 1), guess))
     if (n_h == size).all():
-        return ShareRight(share, share, share, level, n, int(size.sum()))
+        return ShareEstimate(share, share, share, level, n, int(size.sum()))
     smooth = (x_h + _PRIOR_ROWS * overall) / (n_h + _PRIOR_ROWS)
     smooth = np.where(n_h > 0, smooth, guess)
     of_strata = (1 - n_h / np.maximum(size, 1)) * smooth * (1 - smooth) / np.maximum(n_h, 1)
@@ -143,7 +143,7 @@ def estimate_share_right(
     n_effective = mean * (1 - mean) / variance
     n_effective *= (ndtri(tail) / stdtrit(max(n - np.count_nonzero(size), 1), tail)) ** 2
     low, high = _exact_interval(share, n_effective, tail)
-    return ShareRight(share, low, high, level, n, int(size.sum()))
+    return ShareEstimate(share, low, high, level, n, int(size.sum()))
 
 
 def _exact_interval(share: float, n: float, tail: float) -> tuple[float, float]:
@@ -165,7 +165,7 @@ def _check_expected(expected: ArrayLike, size: NDArray[np.intp]) -> NDArray[np.f
 
 def _check(
     right: ArrayLike, stratum_sizes: ArrayLike, strata: ArrayLike | None
-) -> tuple[NDArray[Any], NDArray[np.intp], NDArray[np.intp]]:
+) -> tuple[Array, NDArray[np.intp], NDArray[np.intp]]:
     """Checked hits, strata of the checked rows, and sizes of the strata."""
     check_structure(right, "right")
     hits = np.asarray(right, dtype=np.float64)

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from ambilearn._utils.types import RandomState
 from ambilearn.backend import HOST, index_rows
 from ambilearn.candidates import CandidateSets
 from ambilearn.confidence.held_out import join_blocks
@@ -36,7 +37,9 @@ _MAX_TUNING_ROWS = 1000
 _KERNEL_SHARE = 2 / 3
 
 
-def tuned_outputs(X: Any, sets: CandidateSets, random_state: Any = 0) -> NDArray[np.float64]:
+def tuned_outputs(
+    X: Any, sets: CandidateSets, random_state: RandomState = 0
+) -> NDArray[np.float64]:
     """Leave-one-out outputs (n, l) of the two classifiers, given one label for each row.
 
     ``random_state`` is the seed of the rows on which the parameters are chosen.

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from ambilearn._utils.array_checks import column_names
 from ambilearn._utils.labels import listed_labels
 from ambilearn._utils.text import pluralize
+from ambilearn._utils.types import Label
 from ambilearn._utils.warnings import warn_user
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.candidates import CandidateSets, as_candidates
@@ -94,7 +95,7 @@ def _unchanged(sets: CandidateSets, probability: float) -> LabelDoubt:
 
 
 def read_probabilities(
-    pred_probs: Any, labels: Any, classes: Collection[Any] | None
+    pred_probs: Any, labels: Any, classes: Collection[Label] | None
 ) -> tuple[NDArray[np.float64], CandidateSets]:
     """Check held-out probabilities of a model and the labels of the same rows.
 

@@ -21,6 +21,15 @@ from sklearn.utils.validation import check_is_fitted
 from ambilearn._utils.array_checks import check_structure
 from ambilearn._utils.rounds import Round, report_round, warn_unless_converged
 from ambilearn._utils.sklearn_compat import HasMethods, Interval, StrOptions, _num_samples
+from ambilearn._utils.types import (
+    AnyCandidates,
+    Array,
+    Estimator,
+    Label,
+    Matrix,
+    Params,
+    RandomState,
+)
 from ambilearn.base import unfitted_on_error
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.confidence.temperature import fit_temperature, scale_scores
@@ -184,7 +193,7 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def __init__(
         self,
-        estimator: Any,
+        estimator: Estimator,
         *,
         param_grid: Mapping[str, Sequence[Any]] | None = None,
         smoothing: Smoothing = "auto",
@@ -192,7 +201,7 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         cv: int | None = None,
         max_iter: int = 20,
         tol: float = 0.02,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.estimator = estimator
         self.param_grid = param_grid
@@ -203,7 +212,7 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.tol = tol
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Matrix, y: AnyCandidates) -> Self:
         """Learn from the answers and the features.
 
         Parameters
@@ -228,7 +237,7 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                     setattr(self, name, getattr(self.estimator_, name))
         return self
 
-    def _judge(self, X: Any, votes: Votes, known: Mapping[int, Any] | None = None) -> Any:
+    def _judge(self, X: Matrix, votes: Votes, known: Mapping[int, Label] | None = None) -> Any:
         """Estimate skills and labels; returns the classifier to be fitted to ``candidates_``.
 
         ``known`` has the true labels of some rows: annotators are judged by them, too.
@@ -240,7 +249,7 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         with unfitted_on_error(self):
             return self._judge_votes(X, votes, _known_rows(votes, known or {}))
 
-    def _judge_votes(self, X: Any, votes: Votes, known: KnownRows) -> Any:
+    def _judge_votes(self, X: Matrix, votes: Votes, known: KnownRows) -> Any:
         self.classes_ = votes.classes
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # of the start, not of the rounds
@@ -268,7 +277,7 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self._closed_form = isinstance(held_out, HeldOutByRidge)
         return estimator
 
-    def _calibrate(self, estimator: Any, X: Any, votes: Votes) -> None:
+    def _calibrate(self, estimator: Estimator, X: Matrix, votes: Votes) -> None:
         """Choose the temperature for new rows by folds of the classifier, after :meth:`_judge`.
 
         Folds of the rounds are used, if there were any. The closed form is less sharp than the
@@ -284,7 +293,7 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 np.log(at_least(outputs[answered])), self.label_distributions_[answered]
             )
 
-    def _check_rows(self, X: Any, votes: Votes) -> None:
+    def _check_rows(self, X: Matrix, votes: Votes) -> None:
         check_structure(X, "X")
         if _num_samples(X) != len(votes):
             raise ValueError(
@@ -301,7 +310,7 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             )
 
     def _choose_parameters(
-        self, X: Any, votes: Votes, start: NDArray[np.float64]
+        self, X: Matrix, votes: Votes, start: NDArray[np.float64]
     ) -> tuple[Any, HeldOut]:
         """The classifier with the best parameters of the grid, and its held-out confidences.
 
@@ -310,7 +319,7 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         points = list(ParameterGrid(self.param_grid or {}))
         models = [clone(self.estimator).set_params(**clone(point, safe=False)) for point in points]
         if len(models) == 1:
-            self.best_params_: dict[str, Any] = points[0]
+            self.best_params_: Params = points[0]
             return models[0], self._hold_out(models[0], X, votes)
         evidence = []
         for model in models:
@@ -321,7 +330,7 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.best_params_ = points[best]
         return models[best], self._hold_out(models[best], X, votes)
 
-    def _hold_out(self, estimator: Any, X: Any, votes: Votes) -> HeldOut:
+    def _hold_out(self, estimator: Estimator, X: Matrix, votes: Votes) -> HeldOut:
         """Held-out confidences in closed form where there is one, otherwise by folds."""
         if self.cv is None:
             rows, last = without_preprocessing(X, estimator)
@@ -331,7 +340,7 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 return HeldOutByRidge(method, rows, everything)
         return self._by_folds(estimator, X, votes)
 
-    def _by_folds(self, estimator: Any, X: Any, votes: Votes) -> HeldOut:
+    def _by_folds(self, estimator: Estimator, X: Matrix, votes: Votes) -> HeldOut:
         method = method_inside(estimator)
         few = len(votes) < 4  # a method needs two rows
         in_part = method is not None and find_ridge_method(method) is not None and not few
@@ -372,7 +381,7 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         sets = as_candidates(sparse.csr_array(table), classes=self.classes_)
         return replace(sets, sparse_mask=False)
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Matrix) -> Array:
         """Most likely label of every row, by its features.
 
         Parameters
@@ -385,10 +394,10 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         labels : ndarray of shape (n,)
         """
         check_is_fitted(self)
-        labels: NDArray[Any] = self.estimator_.predict(X)
+        labels: Array = self.estimator_.predict(X)
         return labels
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Matrix) -> NDArray[np.float64]:
         """Confidence of every label, by the features of the rows.
 
         Parameters
@@ -408,7 +417,7 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         with np.errstate(divide="ignore"):  # a zero stays a zero
             return scale_scores(np.log(outputs), self.inverse_temperature_)
 
-    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
+    def score(self, X: Matrix, y: AnyCandidates, sample_weight: ArrayLike | None = None) -> float:
         """Share of rows whose predicted label is right.
 
         Parameters
@@ -446,7 +455,7 @@ def _unvoted_confidence(votes: Votes, confidences: NDArray[np.float64]) -> NDArr
     return np.where(voted.any(axis=1), off, 0.0)
 
 
-def _known_rows(votes: Votes, known: Mapping[int, Any]) -> KnownRows:
+def _known_rows(votes: Votes, known: Mapping[int, Label]) -> KnownRows:
     """Rows and columns of known labels; labels that no annotator gave are left out."""
     column = {label: j for j, label in enumerate(votes.classes.tolist())}
     pairs = [(row, column[label]) for row, label in known.items() if label in column]
@@ -463,7 +472,7 @@ def _fix(confidences: NDArray[np.float64], known: KnownRows) -> NDArray[np.float
     return fixed
 
 
-def _check_learner(estimator: Any) -> None:
+def _check_learner(estimator: Estimator) -> None:
     """Raise an error if a classifier takes neither candidate sets nor weights of rows."""
     last = _last(estimator)
     parameters = signature(last.fit).parameters.values()
@@ -476,10 +485,10 @@ def _check_learner(estimator: Any) -> None:
         )
 
 
-def _is_ensemble(estimator: Any) -> bool:
+def _is_ensemble(estimator: Estimator) -> bool:
     return getattr(_last(estimator), "_is_ensemble", False)
 
 
-def _last(estimator: Any) -> Any:
+def _last(estimator: Estimator) -> Any:
     """The last step of a pipeline, or the estimator itself."""
     return estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator

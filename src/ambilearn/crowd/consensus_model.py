@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ambilearn._utils.optional import requires_extra
 from ambilearn._utils.rounds import warn_unless_converged
 from ambilearn._utils.text import pluralize
+from ambilearn._utils.types import Array
 from ambilearn.crowd.evidence import judge_rows, pool_evidence
 from ambilearn.crowd.report import AnnotatorReport, in_order_of_labels, report_annotators
 from ambilearn.crowd.skills import Skills, Smoothing
@@ -44,7 +45,7 @@ class Consensus:
         The answers.
     """
 
-    labels: NDArray[Any]
+    labels: Array
     confidences: NDArray[np.float64]
     label_distributions: NDArray[np.float64]
     annotators: AnnotatorReport

@@ -12,6 +12,7 @@ from sklearn.pipeline import Pipeline
 
 from ambilearn._utils.interrupts import complete_fits_only
 from ambilearn._utils.sklearn_compat import _num_samples, _safe_indexing, _safe_split
+from ambilearn._utils.types import Estimator, Matrix, RandomState
 from ambilearn.backend import HOST
 from ambilearn.candidates import CandidateSets
 from ambilearn.learners import (
@@ -34,7 +35,7 @@ class HeldOutByRidge:
     ``everything`` has all labels as candidates of each row.
     """
 
-    def __init__(self, method: Any, X: Any, everything: CandidateSets) -> None:
+    def __init__(self, method: Estimator, X: Matrix, everything: CandidateSets) -> None:
         self._method = method
         self._regressor = method._make_regressor(method._training_rows(X), everything)
 
@@ -58,7 +59,9 @@ class HeldOutByFolds:
     The folds are the same in every call.
     """
 
-    def __init__(self, estimator: Any, X: Any, n_folds: int, random_state: Any) -> None:
+    def __init__(
+        self, estimator: Estimator, X: Matrix, n_folds: int, random_state: RandomState
+    ) -> None:
         self._estimator, self._X = without_checkpoint(estimator), X
         splitter = KFold(n_folds, shuffle=True, random_state=random_state)
         self._folds = list(splitter.split(np.empty(_num_samples(X))))
@@ -77,7 +80,7 @@ class HeldOutByFolds:
         return confidences
 
 
-def fit_candidates(estimator: Any, X: Any, candidates: CandidateSets) -> Any:
+def fit_candidates(estimator: Estimator, X: Matrix, candidates: CandidateSets) -> Any:
     """A clone, fitted to weighted candidates: as y, or as repeated rows with weights.
 
     A search over another classifier gets the most likely label of each row. It would have repeated

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_array
 from ambilearn._utils.array_checks import check_structure, column_names
 from ambilearn._utils.optional import requires_extra
 from ambilearn._utils.text import pluralize, shorten_list
+from ambilearn._utils.types import Array
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.candidates import as_candidates
 from ambilearn.crowd.skills import answer_counts
@@ -39,8 +40,8 @@ class AnnotatorReport:
         Answers by right label (by the confidences of the result) and given label.
     """
 
-    annotators: NDArray[Any]
-    classes: NDArray[Any]
+    annotators: Array
+    classes: Array
     answers: NDArray[np.intp]
     agreement: NDArray[np.float64]
     counts: NDArray[np.float64]
@@ -136,7 +137,7 @@ class AnnotatorReport:
         )
 
 
-def in_order_of_labels(table: Any, classes: NDArray[Any], name: str) -> Any:
+def in_order_of_labels(table: Any, classes: Array, name: str) -> Any:
     """A data frame as an array, with its columns in the order of the labels.
 
     Anything else is returned unchanged.

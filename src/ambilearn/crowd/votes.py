@@ -15,6 +15,7 @@ from ambilearn._utils.array_checks import column_names
 from ambilearn._utils.labels import is_missing, listed_labels
 from ambilearn._utils.optional import requires_extra
 from ambilearn._utils.text import pluralize, shorten_list, shorten_repr
+from ambilearn._utils.types import Array, Label
 from ambilearn._utils.warnings import warn_user
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.datasets.label_cells import (
@@ -59,9 +60,9 @@ class Votes:
     [{'rock': 1.0}, {'rock': 1.0, 'sand': 2.0}, {'rock': 1.0, 'sand': 1.0}]
     """
 
-    items: NDArray[Any]
-    annotators: NDArray[Any]
-    classes: NDArray[Any]
+    items: Array
+    annotators: Array
+    classes: Array
     item_indices: NDArray[np.intp]
     annotator_indices: NDArray[np.intp]
     label_indices: NDArray[np.intp]
@@ -76,7 +77,7 @@ class Votes:
         annotator: str = "annotator",
         label: str = "label",
         items: ArrayLike | None = None,
-        classes: Collection[Any] | None = None,
+        classes: Collection[Label] | None = None,
         no_answer: Any = (),
     ) -> Self:
         """Votes from a table with one answer in each row.
@@ -131,7 +132,7 @@ class Votes:
         *,
         items: ArrayLike | None = None,
         annotators: Collection[Any] | None = None,
-        classes: Collection[Any] | None = None,
+        classes: Collection[Label] | None = None,
         no_answer: Any = (),
     ) -> Self:
         """Votes from a table with a row for each item and a column for each annotator.
@@ -208,11 +209,11 @@ class Votes:
         cls,
         triples: Iterable[tuple[int, tuple[Any, Any, Any]]],
         items: ArrayLike | None,
-        classes: Collection[Any] | None,
+        classes: Collection[Label] | None,
         no_answer: Any,
     ) -> Self:
         codes = no_answer_codes(no_answer)
-        row_of: dict[Any, int] = {}
+        row_of: dict[Label, int] = {}
         if items is not None:
             for i, name in enumerate(_as_names(items).tolist()):
                 if is_missing(name):
@@ -222,7 +223,7 @@ class Votes:
                         f"The item {name!r} is in rows {row_of[name]} and {i}: list every item "
                         "once."
                     )
-        unknown: dict[Any, int] = {}
+        unknown: dict[Label, int] = {}
         seen: dict[tuple[int, Any, Any], None] = {}
         n_answers = 0
         for i, (item, annotator, cell) in triples:
@@ -278,9 +279,9 @@ class Votes:
         return np.bincount(self.item_indices, minlength=len(self))
 
     @property
-    def unanswered(self) -> NDArray[Any]:
+    def unanswered(self) -> Array:
         """Names of the items without an answer."""
-        names: NDArray[Any] = self.items[self.answers_per_item == 0]
+        names: Array = self.items[self.answers_per_item == 0]
         return names
 
     def counts(self) -> sparse.csr_array:
@@ -340,7 +341,7 @@ def votes_to_candidates(
     *,
     min_votes: int = 1,
     fallback: str = "error",
-    classes: Collection[Any] | None = None,
+    classes: Collection[Label] | None = None,
     no_answer: Any = (),
     weights: bool = True,
 ) -> CandidateSets:
@@ -456,7 +457,7 @@ def _check_keys(keys: list[Any], names: tuple[str, str, str]) -> None:
 
 
 def _drop_rare_votes(
-    counts: sparse.csr_array, labels: list[Any], min_votes: int, fallback: str
+    counts: sparse.csr_array, labels: list[Label], min_votes: int, fallback: str
 ) -> None:
     """Set counts below ``min_votes`` to zero, in place."""
     enough = counts.data >= min_votes
@@ -515,7 +516,7 @@ def _as_list(column: Any) -> Any:
     return column.tolist() if hasattr(column, "tolist") else column
 
 
-def _as_names(names: Any) -> NDArray[Any]:
+def _as_names(names: Any) -> Array:
     """Names as an array that keeps the types of text and numbers, also if they are mixed."""
     return listed_labels(_as_list(names), "items")
 
@@ -539,7 +540,7 @@ def _sort_people(annotators: set[Any]) -> list[Any]:
         ) from error
 
 
-def _report_unknown(unknown: dict[Any, int], known: list[Any], any_left: bool) -> None:
+def _report_unknown(unknown: dict[Label, int], known: list[Any], any_left: bool) -> None:
     """Warn of answers that are ignored; raise an error if there is no other answer."""
     names = shorten_list([repr(name) for name in unknown], 3)
     if not any_left:

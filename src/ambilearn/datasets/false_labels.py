@@ -16,7 +16,7 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 
 from ambilearn._utils.limits import row_blocks
-from ambilearn._utils.types import Array, Matrix, RandomState
+from ambilearn._utils.types import AnyCandidates, Array, Matrix, RandomState
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.candidates.sets import pair_rows
 
@@ -150,7 +150,7 @@ NOISE_KINDS = ("swap", "drop")
 
 
 def add_noise(
-    candidates: Any,
+    candidates: AnyCandidates,
     y: ArrayLike,
     *,
     kind: str = "swap",

@@ -14,13 +14,14 @@ from ambilearn._utils.labels import (
     split_labels,
 )
 from ambilearn._utils.text import shorten_repr
+from ambilearn._utils.types import Label
 from ambilearn.candidates.sets import label_positions
 
 # A whole number as text; pandas writes 1.0 in a column of numbers with a missing cell.
 WHOLE_NUMBER = re.compile(r"([+-]?[0-9]+)(\.0+)?")
 
 
-def parse_labels(cell: Any, sep: str | None, row: int) -> set[Any]:
+def parse_labels(cell: Any, sep: str | None, row: int) -> set[Label]:
     """Distinct, normalized labels in one cell of a table; an empty set if the cell is empty."""
     if isinstance(cell, str):
         labels = set(split_labels(cell, sep))
@@ -48,7 +49,7 @@ def parse_labels(cell: Any, sep: str | None, row: int) -> set[Any]:
     return set() if label is None else {label}
 
 
-def parse_weights(cell: Mapping[Any, Any], row: int) -> dict[Any, Any]:
+def parse_weights(cell: Mapping[Label, Any], row: int) -> dict[Any, Any]:
     """Weights by normalized label; a label whose weight is missing is not a candidate."""
     weights: dict[Any, Any] = {}
     for key, weight in cell.items():
@@ -77,7 +78,7 @@ def _check_label(value: Any, row: int) -> Any:
     return value
 
 
-def order_classes(labels: Collection[Any], classes: Collection[Any] | None) -> list[Any]:
+def order_classes(labels: Collection[Label], classes: Collection[Label] | None) -> list[Any]:
     """The sorted labels, or the given classes, which must contain every label."""
     try:
         names = sorted(labels) if classes is None else _listed_classes(classes)
@@ -96,7 +97,7 @@ def order_classes(labels: Collection[Any], classes: Collection[Any] | None) -> l
     return names
 
 
-def _listed_classes(classes: Collection[Any]) -> list[Any]:
+def _listed_classes(classes: Collection[Label]) -> list[Any]:
     """The given classes, with text normalized as in votes."""
     listed = listed_labels(classes, "classes").tolist()
     names = [normalize_label(name) if isinstance(name, str) else name for name in listed]

@@ -16,6 +16,7 @@ from ambilearn._utils.interrupts import may_end_early
 from ambilearn._utils.optional import requires_extra
 from ambilearn._utils.rounds import Round, report_round
 from ambilearn._utils.sklearn_compat import Interval, StrOptions
+from ambilearn._utils.types import AnyCandidates, RandomState
 from ambilearn._utils.warnings import InterruptedWarning, warn_user
 from ambilearn.backend import HOST, Backend, Support
 from ambilearn.base import WeightedRowsClassifier, unchanged_on_error
@@ -246,7 +247,7 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
         checkpoint: Any = None,
         warm_start: bool = False,
         callbacks: Any = (),
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.module = module
         self.frozen = frozen
@@ -267,7 +268,7 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
         self.callbacks = callbacks
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: AnyCandidates, sample_weight: ArrayLike | None = None) -> Self:
         """Learn a classifier from candidate sets.
 
         Parameters
@@ -324,7 +325,7 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
             )
         return rows
 
-    def _check_and_fit(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Self:
+    def _check_and_fit(self, X: Any, y: AnyCandidates, sample_weight: ArrayLike | None) -> Self:
         with unchanged_on_error(self) if self.warm_start else nullcontext():
             return super()._check_and_fit(X, y, sample_weight)
 
@@ -338,7 +339,7 @@ class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsCl
         return self.fit(rows.X, sets)
 
     def _check_fit_input(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None
+        self, X: Any, y: AnyCandidates, sample_weight: ArrayLike | None
     ) -> tuple["DeepRows", CandidateSets]:
         with requires_extra("deep", purpose="DeepPLCL"):
             from ambilearn.deep.rows import check_form

@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from ambilearn._utils.types import Estimator
 from ambilearn._utils.warnings import warn_user
 from ambilearn.deep.augment import CropFlip, Noise, StrongImageView, SwapFeatures, View, identity
 from ambilearn.deep.networks import computes_in_bf16
@@ -98,7 +99,7 @@ def choose_views(augment: Any, rows: DeepRows, strong: bool) -> tuple[View, View
 
 
 def choose_settings(
-    model: Any, objective: Objective, rows: DeepRows, device: torch.device
+    model: Estimator, objective: Objective, rows: DeepRows, device: torch.device
 ) -> Settings:
     """Settings of the training of an estimator."""
     batch_size = choose_batch_size(model.batch_size, rows.shape)

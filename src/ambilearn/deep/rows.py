@@ -13,6 +13,7 @@ from torch import Tensor
 from ambilearn._utils.array_checks import check_structure
 from ambilearn._utils.limits import row_blocks
 from ambilearn._utils.text import shorten_repr
+from ambilearn._utils.types import Array
 from ambilearn.deep.image_files import ImageFiles, is_list_of_files, to_plain_mode
 
 Reader = Callable[[Sequence[int]], Tensor]
@@ -225,7 +226,7 @@ def _check_images(X: Any, learned_bytes: bool | None, *, is_fit: bool) -> DeepRo
     return DeepRows(tuple(images.shape), images, unit=255.0 if array.dtype == np.uint8 else 1.0)
 
 
-def to_host_array(X: Any) -> NDArray[Any]:
+def to_host_array(X: Any) -> Array:
     """X, a tensor, an image of Pillow or an array-like, as an array of NumPy.
 
     A tensor may be on a device, have a gradient or be bfloat16.
@@ -238,8 +239,8 @@ def to_host_array(X: Any) -> NDArray[Any]:
     return np.asarray(X)
 
 
-def _stack(images: list[Any]) -> NDArray[Any]:
-    arrays: list[NDArray[Any]] = []
+def _stack(images: list[Any]) -> Array:
+    arrays: list[Array] = []
     for i, image in enumerate(images):
         try:
             array = to_host_array(image)
@@ -263,7 +264,7 @@ def _stack(images: list[Any]) -> NDArray[Any]:
     return np.stack(arrays)
 
 
-def _as_stored(array: NDArray[Any], learned_bytes: bool | None) -> NDArray[Any]:
+def _as_stored(array: Array, learned_bytes: bool | None) -> Array:
     may_be_bytes = array.dtype.kind in "iu" and learned_bytes is not False
     if array.dtype == np.uint8 or (may_be_bytes and array.min() >= 0 and array.max() <= 255):
         return array.astype(np.uint8, copy=False)
@@ -271,7 +272,7 @@ def _as_stored(array: NDArray[Any], learned_bytes: bool | None) -> NDArray[Any]:
         return array.astype(np.float32)
 
 
-def _check_resolution(array: NDArray[Any]) -> None:
+def _check_resolution(array: Array) -> None:
     """Raise an error if few of the values are different in single precision."""
     low, high = float(array.min()), float(array.max())
     with np.errstate(over="ignore", invalid="ignore"):  # infinite values are reported elsewhere
@@ -283,7 +284,7 @@ def _check_resolution(array: NDArray[Any]) -> None:
         )
 
 
-def _channels_first(array: NDArray[Any]) -> NDArray[Any]:
+def _channels_first(array: Array) -> Array:
     """Images of shape (n, c, h, w). The channels are the smaller of two dimensions, or the last."""
     if array.ndim == 3:
         array = array[:, None]
@@ -292,7 +293,7 @@ def _channels_first(array: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
-def to_tensor(array: NDArray[Any]) -> Tensor:
+def to_tensor(array: Array) -> Tensor:
     """The array as a tensor; copied if it is read-only, which tensors cannot be."""
     return torch.from_numpy(np.require(array, requirements=["C", "W"]))
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import nn
 
+from ambilearn._utils.types import Array
 from ambilearn.deep.networks import MLP, Frozen, Pretrained, TwoHeads, add_heads, choose_features
 from ambilearn.deep.options import Standardizer
 from ambilearn.deep.rows import to_tensor
@@ -69,7 +69,7 @@ def restore_network(state: dict[str, Any]) -> dict[str, Any]:
     return state
 
 
-def _build(shape: Any, n_labels: int, weights: dict[str, NDArray[Any]]) -> TwoHeads:
+def _build(shape: Any, n_labels: int, weights: dict[str, Array]) -> TwoHeads:
     """The network of ``module="auto"`` for rows of a shape, without weights."""
     are_sides = all(isinstance(side, int) and side > 0 for side in shape)
     if not are_sides or len(shape) not in (1, 3):
@@ -80,7 +80,7 @@ def _build(shape: Any, n_labels: int, weights: dict[str, NDArray[Any]]) -> TwoHe
         return add_heads(features, torch.empty(2, *shape), n_labels)
 
 
-def _find(name: str, content: str, n_labels: int, weights: dict[str, NDArray[Any]]) -> TwoHeads:
+def _find(name: str, content: str, n_labels: int, weights: dict[str, Array]) -> TwoHeads:
     """A named network with its weights, and what was trained above it without weights."""
     features: nn.Module = Pretrained(name)
     if features.content != content:
@@ -95,12 +95,12 @@ def _find(name: str, content: str, n_labels: int, weights: dict[str, NDArray[Any
         return TwoHeads(features, _width_of(weights, "ordinary.weight"), n_labels)
 
 
-def _width_of(weights: dict[str, NDArray[Any]], name: str) -> int:
+def _width_of(weights: dict[str, Array], name: str) -> int:
     values = weights.get(name)
     return values.shape[-1] if isinstance(values, np.ndarray) and values.ndim else 0
 
 
-def _set_weights(network: TwoHeads, weights: dict[str, NDArray[Any]]) -> TwoHeads:
+def _set_weights(network: TwoHeads, weights: dict[str, Array]) -> TwoHeads:
     expected = network.float().state_dict()
     for name, values in weights.items():
         known = expected.get(name)

@@ -25,6 +25,7 @@ from ambilearn._utils.optional import requires_extra
 from ambilearn._utils.progress import TimeLeft
 from ambilearn._utils.rounds import Round, is_listening, report_round
 from ambilearn._utils.text import shorten_repr
+from ambilearn._utils.types import AnyCandidates, Array
 from ambilearn.features.cache import VectorCache, Vectors
 from ambilearn.features.models import Encode, find_model, hash_model, load_model, package_versions
 
@@ -120,7 +121,7 @@ class PretrainedFeatures(TransformerMixin, BaseEstimator):
         self.cache = cache
         self.name = name
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: AnyCandidates = None) -> Self:
         """Identify the model, and find the length of its vectors.
 
         Parameters
@@ -138,7 +139,9 @@ class PretrainedFeatures(TransformerMixin, BaseEstimator):
         self._fit_embed(X, only_first=True)
         return self
 
-    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> NDArray[np.float32]:
+    def fit_transform(
+        self, X: Any, y: AnyCandidates = None, **fit_params: Any
+    ) -> NDArray[np.float32]:
         """Fit, and return the vectors of the same rows.
 
         Parameters
@@ -185,7 +188,7 @@ class PretrainedFeatures(TransformerMixin, BaseEstimator):
             )
         return vectors.reshape(len(vectors), self.n_features_out_)
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Names of the features: that of the column, and a number.
 
         Parameters

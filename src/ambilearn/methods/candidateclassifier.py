@@ -21,7 +21,7 @@ from sklearn.utils.validation import validate_data
 
 from ambilearn._utils.rounds import LOOP_CONSTRAINTS, Round, report_round
 from ambilearn._utils.sklearn_compat import HasMethods, Interval, StrOptions, _safe_indexing
-from ambilearn._utils.types import Matrix, RandomState
+from ambilearn._utils.types import Estimator, Matrix, RandomState
 from ambilearn.backend import HOST, HostSupport, Support
 from ambilearn.base import WeightedRowsClassifier
 from ambilearn.learners import is_search, method_inside, weight_argument, without_preprocessing
@@ -133,7 +133,7 @@ class CandidateClassifier(MetaEstimatorMixin, WeightedRowsClassifier):
 
     def __init__(
         self,
-        estimator: Any = "forest",
+        estimator: Estimator = "forest",
         *,
         max_iter: int = 5,
         tol: float = 0.01,
@@ -308,7 +308,7 @@ class _Pairs(NamedTuple):
         return _Pairs(self.rows[which], self.labels[which], self.weights[which])
 
 
-def _fit_pairs(classifier: Any, X: Matrix, pairs: _Pairs) -> tuple[Any, NDArray[np.intp]]:
+def _fit_pairs(classifier: Estimator, X: Matrix, pairs: _Pairs) -> tuple[Any, NDArray[np.intp]]:
     """A fitted clone, and the columns of the labels that it learned, which it numbers from 0.
 
     Some classifiers need labels without a gap, and many at least two of them.
@@ -320,7 +320,7 @@ def _fit_pairs(classifier: Any, X: Matrix, pairs: _Pairs) -> tuple[Any, NDArray[
 
 
 def _predict(
-    model: Any, columns: NDArray[np.intp], X: Matrix, n_labels: int
+    model: Estimator, columns: NDArray[np.intp], X: Matrix, n_labels: int
 ) -> NDArray[np.float64]:
     """Probabilities of all labels; zero for those that were not learned."""
     outputs = np.zeros((X.shape[0], n_labels))
@@ -329,7 +329,7 @@ def _predict(
 
 
 def _out_of_fold(
-    classifier: Any,
+    classifier: Estimator,
     X: Matrix,
     pairs: _Pairs,
     support: Support,

@@ -2,7 +2,7 @@
 
 import warnings
 from numbers import Real
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -341,7 +341,7 @@ class PLDA(WeightedRowsClassifier, _Parameters):
     _parameter_constraints = _Parameters._parameter_constraints
     _tuning_grid = {"lam": (0.001, 0.01, 0.1, 1.0), "n_neighbors": NEIGHBOR_COUNTS}
 
-    def _fit(self, rows: TrainingRows, candidates: Any) -> None:
+    def _fit(self, rows: TrainingRows, candidates: AnyCandidates) -> None:
         params = self.get_params(deep=False)
         self.transformer_ = PLDATransformer(**params)
         self.transformer_.n_features_in_ = self.n_features_in_

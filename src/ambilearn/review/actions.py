@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ambilearn._utils.labels import normalize_label
+from ambilearn._utils.types import Label
 from ambilearn.tables.corrections import parse_new_label
 
 _NAME = re.compile(r"[\w-]{1,64}")
@@ -103,7 +104,7 @@ def _is_row(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def label_parser(classes: Iterable[Any], sep: str = "|") -> Callable[[str], Any]:
+def label_parser(classes: Iterable[Label], sep: str = "|") -> Callable[[str], Any]:
     """Function that returns the label of a text, and raises ValueError for one that cannot be it.
 
     ``classes`` are the labels of the table, and ``sep`` separates the labels of a cell.

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ambilearn._utils.labels import is_missing, split_labels
 from ambilearn._utils.text import readable_file_name
+from ambilearn._utils.types import Array
 from ambilearn.backend import HOST
 from ambilearn.confidence.doubt import Doubt
 from ambilearn.crowd.votes import Votes
@@ -64,7 +65,7 @@ class JudgedTable:
     doubt: Doubt | None = None
     order: NDArray[np.intp] | None = None
     choices: Choices | None = None
-    given: NDArray[Any] | None = None
+    given: Array | None = None
     method: str = ""
 
     @classmethod

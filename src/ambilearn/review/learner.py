@@ -9,6 +9,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from ambilearn._utils.sklearn_compat import _num_samples
+from ambilearn._utils.types import AnyCandidates, Array, Estimator, Label, Matrix, Params
 from ambilearn.backend import HOST
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.base import PartialLabelClassifier
@@ -28,7 +29,7 @@ from ambilearn.tables.model import check_images, fit_table
 from ambilearn.tables.preprocessing import fit_preprocessing
 from ambilearn.tables.read import CandidateTable
 
-Labels = Mapping[int, Any]
+Labels = Mapping[int, Label]
 Judge = Callable[[Labels], NDArray[np.float64]]
 _HALVES = 2  # fits of an ensemble for its doubt
 _MAX_EXACT_ROWS, _LANDMARKS = 5000, 500  # of PL-CL in the place of a method without a closed form
@@ -55,7 +56,7 @@ class Learned(NamedTuple):
     sets: CandidateSets
     confidences: NDArray[np.float64]
     doubt: Doubt | None
-    labels: dict[int, Any]
+    labels: dict[int, Label]
     judged: NDArray[np.float64] | None = None
 
 
@@ -80,9 +81,9 @@ class Learner:
 
     def __init__(
         self,
-        estimator: Any,
-        X: Any,
-        y: Any,
+        estimator: Estimator,
+        X: Matrix,
+        y: AnyCandidates,
         *,
         doubt: bool = True,
         random_state: int = 0,
@@ -154,7 +155,7 @@ class Learner:
     def _fit(self, sets: CandidateSets) -> NDArray[np.float64]:
         """Confidences of all labels by the method."""
         if not self._shares_rows:
-            model: Any = method_inside(clone(self.estimator).fit(self.X, sets))
+            model: Estimator = method_inside(clone(self.estimator).fit(self.X, sets))
             return to_numpy(model.label_distributions_)
         if self._rows is None:
             self._rows = self.estimator._training_rows(self.X)
@@ -171,7 +172,7 @@ class Learner:
         In closed form it would be that of one member, which finds fewer sets without their label.
         """
         support, seed = HOST.support(sets), self.random_state
-        learner: Any = method_inside(self.estimator)
+        learner: Estimator = method_inside(self.estimator)
         n_folds = _HALVES if learner._is_ensemble else None
         rows = self._rows if n_folds is None else None
         held_out = hold_out(self.estimator, self.X, support, n_folds, seed, rows=rows)
@@ -226,7 +227,7 @@ class GivenLabelLearner(Learner):
 
     def __init__(
         self,
-        X: Any,
+        X: Matrix,
         given: CandidateSets,
         shown: CandidateSets,
         correct: Callable[[Labels], LabelDoubt],
@@ -265,7 +266,7 @@ def settle_sets(sets: CandidateSets, labels: Labels) -> CandidateSets:
 def make_learner(
     table: CandidateTable,
     method: str,
-    params: Mapping[str, Any],
+    params: Params,
     *,
     tune: bool = False,
     random_state: int = 0,
@@ -308,7 +309,7 @@ def make_learner(
     return learner.judging(judge, _union(table.given, table.candidates, votes.classes))
 
 
-def _union(one: CandidateSets, other: CandidateSets, classes: NDArray[Any]) -> CandidateSets:
+def _union(one: CandidateSets, other: CandidateSets, classes: Array) -> CandidateSets:
     """Candidates of either, without weights."""
     both = [a | b for a, b in zip(one.to_sets(), other.to_sets(), strict=True)]
     return as_candidates(both, classes=classes)
@@ -318,7 +319,7 @@ def make_given_label_learner(
     table: CandidateTable,
     shown: CandidateSets,
     method: str | None,
-    params: Mapping[str, Any] | None,
+    params: Params | None,
     *,
     random_state: int = 0,
     progress: Callable[[str], None] = lambda text: None,

@@ -22,7 +22,7 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from ambilearn._utils.rounds import listen_to_rounds, report_round
-from ambilearn._utils.types import Array
+from ambilearn._utils.types import Array, Label
 
 if TYPE_CHECKING:  # the process starts before these are imported
     from ambilearn.candidates import CandidateSets
@@ -179,7 +179,9 @@ class SessionProcess:
         else:
             self._take(kind, content)
 
-    def settle(self, labels: Mapping[int, Any], found: Mapping[int, Any], *, random: bool) -> None:
+    def settle(
+        self, labels: Mapping[int, Label], found: Mapping[int, Label], *, random: bool
+    ) -> None:
         """Record labels; ``found`` are those of the method."""
         self._act("record", labels, found, random=random)
 

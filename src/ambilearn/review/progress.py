@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ambilearn._utils.text import pluralize
-from ambilearn.confidence import ShareRight, estimate_share_right
+from ambilearn._utils.types import Array, Label
+from ambilearn.confidence import ShareEstimate, estimate_share_right
 
 _MIN_ROWS = 10  # random rows before a share is estimated
 _FEW = 20  # answers that show whether further answers change much
@@ -76,8 +77,8 @@ class RandomRows:
         return reached
 
     def estimate(
-        self, labels: Mapping[int, Any], found: NDArray[Any], n_rows: int
-    ) -> ShareRight | None:
+        self, labels: Mapping[int, Label], found: Array, n_rows: int
+    ) -> ShareEstimate | None:
         """Share of right labels if every settled row is right; None with less than ten rows.
 
         ``found`` has the labels of the method, which has not seen the answers that are held back.
@@ -85,7 +86,7 @@ class RandomRows:
         rows = sorted(self.held_back)
         n_reviewed = len(labels) - len(rows)
         if n_reviewed == n_rows:
-            return ShareRight(1.0, 1.0, 1.0, 0.95, len(rows), n_rows)
+            return ShareEstimate(1.0, 1.0, 1.0, 0.95, len(rows), n_rows)
         if len(rows) < _MIN_ROWS:
             return None
         right = [bool(found[row] == labels[row]) for row in rows]
@@ -97,27 +98,27 @@ class RandomRows:
             return min(1.0, max(at_least, n_reviewed + n_corrected + share * rest.n_rows) / n_rows)
 
         share, low, high = map(of_all, (rest.share, rest.low, rest.high))
-        return ShareRight(share, low, high, rest.level, len(rows), n_rows)
+        return ShareEstimate(share, low, high, rest.level, len(rows), n_rows)
 
 
 class FitHistory:
     """Labels of all rows after the last fits; ``first`` has those by the method at the start."""
 
-    def __init__(self, first: NDArray[Any]) -> None:
+    def __init__(self, first: Array) -> None:
         self._first = first
-        self._fits: list[tuple[int, NDArray[Any]]] = []  # answers so far, and labels
+        self._fits: list[tuple[int, Array]] = []  # answers so far, and labels
 
-    def add(self, n_answers: int, labels: NDArray[Any]) -> None:
+    def add(self, n_answers: int, labels: Array) -> None:
         """Record the labels after a fit to the first ``n_answers`` answers."""
         if self._fits and self._fits[-1][0] == n_answers:  # another result of the same fit
             self._fits.pop()
         self._fits = [*self._fits[-_FEW:], (n_answers, labels)]
 
-    def count_changed(self, labels: NDArray[Any], settled: Iterable[int]) -> int:
+    def count_changed(self, labels: Array, settled: Iterable[int]) -> int:
         """Number of rows, other than the settled ones, with another label than at the start."""
         return _count_different(labels, self._first, settled)
 
-    def describe_little_change(self, answers: Sequence[Mapping[int, Any]]) -> str | None:
+    def describe_little_change(self, answers: Sequence[Mapping[int, Label]]) -> str | None:
         """Message that the last answers changed few labels, or None.
 
         Each answer has the labels of one or several rows.
@@ -140,7 +141,7 @@ class FitHistory:
         )
 
 
-def _count_different(labels: NDArray[Any], others: NDArray[Any], left_out: Iterable[int]) -> int:
+def _count_different(labels: Array, others: Array, left_out: Iterable[int]) -> int:
     if labels.dtype.kind != others.dtype.kind:  # one of them has labels of several types
         labels, others = labels.astype(object), others.astype(object)
     differs = np.array(labels != others, dtype=bool)

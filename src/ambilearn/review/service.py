@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ambilearn._utils.types import Array, Label
 from ambilearn.candidates import CandidateSets
 from ambilearn.review.actions import Action, Answer, InvalidActionError, Part, Skip, Undo
 from ambilearn.review.images import ImageCache, ImageContent
@@ -62,7 +63,7 @@ class ReviewService:
         journal: Journal,
         parse_label: Callable[[str], Any],
         *,
-        labels: Mapping[int, Any] | None = None,
+        labels: Mapping[int, Label] | None = None,
         images: Sequence[Path] = (),
         outputs: Sequence[str] = (),
         clock: Callable[[], float] = monotonic,
@@ -220,7 +221,7 @@ class ReviewService:
         return action._replace(labels=labels | action.labels)
 
     def _answer(self, action: Answer) -> None:
-        labels: dict[int, Any] = {}
+        labels: dict[int, Label] = {}
         for row, text in action.labels.items():
             self._check_row(row)
             labels[row] = None if text is None else self._label(text)
@@ -308,7 +309,7 @@ class ReviewService:
             "ended": self.ended.is_set(),
         }
 
-    def _parse(self, texts: Mapping[int, str | None]) -> dict[int, Any]:
+    def _parse(self, texts: Mapping[int, str | None]) -> dict[int, Label]:
         return {
             row: None if text is None else self._parse_label(text) for row, text in texts.items()
         }
@@ -333,9 +334,9 @@ def _pairs_of_page(review: Review, sets: CandidateSets) -> NDArray[np.intp]:
     return np.array(pairs, dtype=np.intp)
 
 
-def _texts(labels: Mapping[int, Any]) -> dict[str, str | None]:
+def _texts(labels: Mapping[int, Label]) -> dict[str, str | None]:
     return {str(row): None if label is None else str(label) for row, label in labels.items()}
 
 
-def _encode(numbers: NDArray[Any]) -> str:
+def _encode(numbers: Array) -> str:
     return base64.b64encode(numbers.tobytes()).decode()

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from ambilearn._utils.labels import check_comparable_labels, label_array
 from ambilearn._utils.text import shorten_repr
-from ambilearn.confidence import ShareRight
+from ambilearn._utils.types import AnyCandidates, Array, Estimator, Label, Matrix
+from ambilearn.confidence import ShareEstimate
 from ambilearn.review.learner import Labels, Learned, Learner
 from ambilearn.review.progress import FitHistory, RandomRows
 from ambilearn.review.updates import Results, Updater
@@ -32,10 +33,10 @@ class Step(NamedTuple):
         Labels of the rows by the method at that time.
     """
 
-    before: dict[int, Any]
-    after: dict[int, Any]
+    before: dict[int, Label]
+    after: dict[int, Label]
     random: bool = False
-    found: Mapping[int, Any] = {}
+    found: Mapping[int, Label] = {}
 
 
 class Answers:
@@ -51,13 +52,15 @@ class Answers:
         What :meth:`undo` reverts.
     """
 
-    def __init__(self, labels: Mapping[int, Any], steps: Iterable[Step] = ()) -> None:
-        self.labels, self.found = dict(labels), dict[int, Any]()
+    def __init__(self, labels: Mapping[int, Label], steps: Iterable[Step] = ()) -> None:
+        self.labels, self.found = dict(labels), dict[int, Label]()
         self.steps: list[Step] = []
         for step in steps:
             self.record(step.after, step.found, random=step.random)
 
-    def record(self, after: Mapping[int, Any], found: Mapping[int, Any], *, random: bool) -> None:
+    def record(
+        self, after: Mapping[int, Label], found: Mapping[int, Label], *, random: bool
+    ) -> None:
         """Record the labels of some rows in one step; None makes a row unsettled again."""
         before = {row: self.labels.get(row) for row in after}
         new = {row: label for row, label in found.items() if before.get(row) is None}
@@ -73,7 +76,7 @@ class Answers:
         self._apply(step.before)
         return step
 
-    def _apply(self, labels: Mapping[int, Any]) -> None:
+    def _apply(self, labels: Mapping[int, Label]) -> None:
         for row, label in labels.items():
             if label is None:
                 self.labels.pop(row, None)
@@ -145,11 +148,11 @@ class ReviewSession:
 
     def __init__(
         self,
-        estimator: Any,
-        X: Any = None,
-        y: Any = None,
+        estimator: Estimator,
+        X: Matrix = None,
+        y: AnyCandidates = None,
         *,
-        labels: Mapping[int, Any] | None = None,
+        labels: Mapping[int, Label] | None = None,
         random_share: float = 0.1,
         refit_after: int | None = None,
         random_state: int = 0,
@@ -223,7 +226,7 @@ class ReviewSession:
         rows = (int(each) for each in self.learner.nearest(row))
         return list(islice((each for each in rows if each not in left_out), n))
 
-    def settle(self, row: int, label: Any) -> None:
+    def settle(self, row: int, label: Label) -> None:
         """Record the label of a row.
 
         Parameters
@@ -235,7 +238,7 @@ class ReviewSession:
         """
         self.settle_rows({row: label})
 
-    def settle_rows(self, labels: Mapping[int, Any], *, random: bool | None = None) -> None:
+    def settle_rows(self, labels: Mapping[int, Label], *, random: bool | None = None) -> None:
         """Record the labels of several rows in one step.
 
         Parameters
@@ -258,12 +261,14 @@ class ReviewSession:
             random = len(after) == 1 and next(iter(after)) in self._next_random()
         self.record(after, self.labels_by_method(after), random=random)
 
-    def labels_by_method(self, rows: Iterable[int]) -> dict[int, Any]:
+    def labels_by_method(self, rows: Iterable[int]) -> dict[int, Label]:
         """Labels that the method gives to some rows at the moment."""
         labels = self._results.choices.labels
         return {row: labels[row : row + 1].tolist()[0] for row in rows}
 
-    def record(self, after: Mapping[int, Any], found: Mapping[int, Any], *, random: bool) -> None:
+    def record(
+        self, after: Mapping[int, Label], found: Mapping[int, Label], *, random: bool
+    ) -> None:
         """Record labels that were checked; ``found`` are those of the method."""
         self._answers.record(after, found, random=random)
         self._reconsider(after)
@@ -306,7 +311,7 @@ class ReviewSession:
     # --- what is known --------------------------------------------------------------------------
 
     @property
-    def labels_(self) -> dict[int, Any]:
+    def labels_(self) -> dict[int, Label]:
         """The settled rows."""
         return self._answers.labels
 
@@ -316,7 +321,7 @@ class ReviewSession:
         return self._answers.steps
 
     @property
-    def found(self) -> dict[int, Any]:
+    def found(self) -> dict[int, Label]:
         """Labels by the method when the rows were settled."""
         return self._answers.found
 
@@ -336,7 +341,7 @@ class ReviewSession:
         return self._results
 
     @property
-    def transduction_(self) -> NDArray[Any]:
+    def transduction_(self) -> Array:
         """Label of each row."""
         return self._with_settled(self.results_.choices.labels)
 
@@ -353,12 +358,12 @@ class ReviewSession:
         return self.results_.order
 
     @property
-    def suggestion_(self) -> NDArray[Any]:
+    def suggestion_(self) -> Array:
         """Label that is probably true and not a candidate, None if there is none."""
         doubt = self.results_.doubt
         if doubt is None:
             return np.full(self.n_rows, None)
-        suggestion: NDArray[Any] = doubt.suggestion
+        suggestion: Array = doubt.suggestion
         return suggestion
 
     @property
@@ -375,12 +380,12 @@ class ReviewSession:
         drawn = {row for step in self.steps if step.random for row in step.after}
         return (drawn & self.labels_.keys()) - self._random.held_back
 
-    def estimate(self) -> ShareRight | None:
+    def estimate(self) -> ShareEstimate | None:
         """Share of right labels now, with an interval, from the random rows.
 
         Returns
         -------
-        ShareRight or None
+        ShareEstimate or None
             None before ten random rows are settled.
         """
         return self._random.estimate(self.labels_, self.results_.choices.labels, self.n_rows)
@@ -453,7 +458,7 @@ class ReviewSession:
         now = self._released()
         return sum(now.get(row) != fitted.get(row) for row in {*now, *fitted})
 
-    def _released(self) -> dict[int, Any]:
+    def _released(self) -> dict[int, Label]:
         """The answers that the method may use."""
         held_back = self._random.held_back
         return {row: label for row, label in self.labels_.items() if row not in held_back}
@@ -462,7 +467,7 @@ class ReviewSession:
         done = {*self.labels_, *self._skipped}
         return self._random.mix(self._results.order, done, 1)[1]
 
-    def _with_settled(self, labels: NDArray[Any]) -> NDArray[Any]:
+    def _with_settled(self, labels: Array) -> Array:
         known = set(self.sets.classes.tolist())
         is_new = any(label not in known for label in self.labels_.values())
         result = labels.astype(object) if is_new else labels.copy()
@@ -476,7 +481,7 @@ class ReviewSession:
             raise ValueError(f"There is no row {row!r}: rows are numbered 0 to {self.n_rows - 1}.")
         return number
 
-    def check_label(self, label: Any) -> Any:
+    def check_label(self, label: Label) -> Any:
         """A label as it is recorded; raises ValueError if it cannot be a label of these rows."""
         if not isinstance(label, Hashable) or label != label:
             raise ValueError(f"{label!r} cannot be a label.")

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ambilearn._utils.types import Label
 from ambilearn.backend import HOST
 from ambilearn.candidates.sets import pair_rows
 from ambilearn.confidence.doubt import Doubt
@@ -69,7 +70,7 @@ class Updater:
         self._rows = pair_rows(sets)
         self._place = {label: j for j, label in enumerate(sets.classes.tolist())}
         self._fit: NDArray[np.float64] | None = None  # what the change is based on
-        self._answers: dict[int, Any] = {}  # that the change accounts for; None if undone
+        self._answers: dict[int, Label] = {}  # that the change accounts for; None if undone
         self._sum = _Change(0, 0)
 
     def update(self, learned: Learned, labels: Labels, last: Collection[int] = ()) -> Results:

@@ -2,18 +2,19 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ambilearn._utils.labels import is_missing, normalize_label
 from ambilearn._utils.text import pluralize, shorten_repr
+from ambilearn._utils.types import Label
 from ambilearn._utils.warnings import warn_user
 from ambilearn.confidence.checked import CheckedCalibration
 from ambilearn.confidence.compare import LabelComparison, compare_labels
 from ambilearn.confidence.sampling import AuditSample, draw_audit
-from ambilearn.confidence.share import ShareRight, estimate_share_right
+from ambilearn.confidence.share import ShareEstimate, estimate_share_right
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.frames import check_columns
 from ambilearn.datasets.label_cells import whole_number_text
@@ -35,7 +36,7 @@ class AuditedTable:
         The table with the column ``confidence``, replaced if there was one: the calibrated
         probability that the label is correct; 1 or 0 in checked rows. If the column of the labels
         is ``PREFIXlabel``, and there is a column ``PREFIXconfidence``, it is this one.
-    share : ShareRight
+    share : ShareEstimate
         Share of correct labels, with its interval.
     scores : ndarray of shape (n_rows,)
         Score of the label of each row.
@@ -54,7 +55,7 @@ class AuditedTable:
     """
 
     frame: "pd.DataFrame"
-    share: ShareRight
+    share: ShareEstimate
     scores: NDArray[np.float64]
     confidences: NDArray[np.float64]
     rows: NDArray[np.intp]
@@ -66,7 +67,7 @@ class AuditedTable:
 
 def audit_table(
     frame: "pd.DataFrame",
-    truth: str | Mapping[int, Any],
+    truth: str | Mapping[int, Label],
     *,
     label: str = "label",
     score: str | None = None,
@@ -169,7 +170,7 @@ def compare_tables(
     *,
     label: str = "label",
     name: str = "table",
-) -> tuple[ShareRight, LabelComparison]:
+) -> tuple[ShareEstimate, LabelComparison]:
     """Compare other labels of an audited table by the same checked rows.
 
     Parameters
@@ -185,7 +186,7 @@ def compare_tables(
 
     Returns
     -------
-    share : ShareRight
+    share : ShareEstimate
         Share of correct labels of the other table.
     comparison : LabelComparison
         Its difference from the share of the audited table; see
@@ -234,7 +235,7 @@ def _estimate_share(
     sample: AuditSample,
     confidences: NDArray[np.float64],
     level: float,
-) -> ShareRight:
+) -> ShareEstimate:
     sizes = sample.stratum_sizes
     expected = np.bincount(sample.strata, weights=confidences) / sizes
     return estimate_share_right(right, sizes, sample.strata[rows], level=level, expected=expected)
@@ -286,7 +287,7 @@ def label_texts(name: str, frame: "pd.DataFrame", column: str) -> list[str]:
     return texts
 
 
-def _as_text(label: Any) -> str:
+def _as_text(label: Label) -> str:
     return "" if is_missing(label) else whole_number_text(normalize_label(str(label)))
 
 

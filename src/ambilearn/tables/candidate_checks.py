@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ambilearn._utils.labels import MISSING_WORDS
 from ambilearn._utils.suspicious_labels import find_joined_labels, find_misspellings
 from ambilearn._utils.text import shorten_list, shorten_repr
+from ambilearn._utils.types import Array, Label
 from ambilearn._utils.warnings import warn_user
 from ambilearn.candidates import CandidateSets
 from ambilearn.candidates.sets import pair_rows
@@ -48,7 +49,7 @@ def warn_of_doubtful_candidates(where: str, sets: CandidateSets, *, votes: bool)
         warn_of_no_answer_codes(where, classes)
 
 
-def warn_of_no_answer_codes(where: str, classes: list[Any]) -> None:
+def warn_of_no_answer_codes(where: str, classes: list[Label]) -> None:
     """Warn of labels of votes that look like a code for no answer."""
     if codes := [label for label in classes if _means_no_answer(label, classes)]:
         warn_user(
@@ -61,14 +62,12 @@ def warn_of_no_answer_codes(where: str, classes: list[Any]) -> None:
 class LabelPlaces:
     """Labels of a table, and row and index of the label of every occurrence."""
 
-    def __init__(
-        self, classes: NDArray[Any], rows: NDArray[np.intp], labels: NDArray[np.intp]
-    ) -> None:
-        self.classes: list[Any] = classes.tolist()
+    def __init__(self, classes: Array, rows: NDArray[np.intp], labels: NDArray[np.intp]) -> None:
+        self.classes: list[Label] = classes.tolist()
         self._rows, self._labels = rows, labels
         self._counts = np.bincount(labels, minlength=len(self.classes)).tolist()
 
-    def counts(self) -> dict[Any, int]:
+    def counts(self) -> dict[Label, int]:
         """How often each label occurs."""
         return dict(zip(self.classes, self._counts, strict=True))
 
@@ -134,7 +133,7 @@ def _warn_of_joined_labels(where: str, places: LabelPlaces, sep: str | None, sev
     warn_user(f"{where}: {found}. {advice}")
 
 
-def warn_of_separator(where: str, classes: list[Any], sep: str) -> None:
+def warn_of_separator(where: str, classes: list[Label], sep: str) -> None:
     """Warn of labels, from lists, that contain the separator of labels in text."""
     if joined := [label for label in map(str, classes) if sep in label]:
         warn_user(
@@ -157,7 +156,7 @@ def _labels_in_nearly_every_set(sets: CandidateSets) -> list[int]:
     return np.flatnonzero(everywhere).tolist()
 
 
-def _means_no_answer(label: Any, classes: list[Any]) -> bool:
+def _means_no_answer(label: Label, classes: list[Label]) -> bool:
     """Whether a label looks like a code for no answer among the others.
 
     A number is one if the others are words, if it alone is negative, or if it is all nines and far
@@ -181,7 +180,7 @@ def _means_no_answer(label: Any, classes: list[Any]) -> bool:
     return bool(_NINES.fullmatch(text)) and number > 5 * max(numbers)
 
 
-def _as_number(label: Any) -> float | None:
+def _as_number(label: Label) -> float | None:
     if isinstance(label, bool):
         return None
     try:

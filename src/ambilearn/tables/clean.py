@@ -1,6 +1,6 @@
 """One label for each row of a table with candidates, and the rows to look at first."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ambilearn._utils.text import html_table
+from ambilearn._utils.types import Params
 from ambilearn._utils.warnings import InterruptedWarning, warn_user
 from ambilearn.backend import HOST
 from ambilearn.confidence.doubt import AnswerDoubt, Doubt
@@ -83,7 +84,7 @@ class CleanedTable:
 def clean_table(
     table: CandidateTable,
     method: str | None = None,
-    params: Mapping[str, Any] | None = None,
+    params: Params | None = None,
     *,
     tune: bool = False,
     random_state: int = 0,

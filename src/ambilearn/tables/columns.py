@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from ambilearn._utils.labels import MISSING_WORDS, is_missing, normalize_label
 from ambilearn._utils.text import shorten_list, shorten_repr
+from ambilearn._utils.types import Array
 from ambilearn._utils.warnings import warn_user
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.frames import check_columns
@@ -56,7 +57,7 @@ _MANY_VALUES = 20
 # words on average, of which such a share occurs in other cells, but not in nearly all of them.
 _DIFFERENT_TEXTS = 0.5
 _WORDS_OF_TEXT = 3
-_TELLING_WORDS = 0.25
+_INFORMATIVE_WORDS = 0.25
 _EVERYWHERE = 0.9
 # With fewer values words rarely recur, so the cells themselves must meet stricter limits.
 _DIFFERENT_FEW_TEXTS = 0.9
@@ -237,7 +238,7 @@ def parse_features(
     import pandas as pd
 
     check_columns(name, frame, [column.name for column in columns])
-    content: dict[str, NDArray[Any]] = {}
+    content: dict[str, Array] = {}
     for column, kind, length, _ in columns:
         cells = frame[column].to_list()
         if kind in ("image", "embedded image"):
@@ -389,8 +390,8 @@ def _is_free_text(parsed: list[Any]) -> bool:
     counts = Counter(word for value in values for word in set(re.findall(WORD, value.lower())))
     if few:
         return bool(counts)
-    telling = sum(count for count in counts.values() if 1 < count < _EVERYWHERE * len(values))
-    return telling >= _TELLING_WORDS * counts.total() > 0
+    informative = sum(count for count in counts.values() if 1 < count < _EVERYWHERE * len(values))
+    return informative >= _INFORMATIVE_WORDS * counts.total() > 0
 
 
 def _parse_number(cell: Any) -> float:

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ambilearn._utils.files import atomic_write
 from ambilearn._utils.labels import normalize_label, split_labels
 from ambilearn._utils.text import shorten_repr
+from ambilearn._utils.types import Array, Label
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.frames import check_columns, read_frame, source_name
@@ -31,7 +31,7 @@ _BOOLEANS = {"true": True, "false": False}
 def read_corrections(
     source: str | os.PathLike[str] | IO[Any] | None,
     texts: list[str],
-    classes: NDArray[Any],
+    classes: Array,
     *,
     sep: str = "|",
 ) -> Corrections:
@@ -49,8 +49,8 @@ def read_corrections(
     frame = read_frame(source, format="csv", allow_empty=True)
     check_columns(name, frame, list(COLUMNS))
     known = {str(label): label for label in classes.tolist()}
-    labels: dict[int, Any] = {}
-    new_labels: list[Any] = []
+    labels: dict[int, Label] = {}
+    new_labels: list[Label] = []
     cells = zip(*(frame[column].to_list() for column in COLUMNS), strict=True)
     for line, (row_text, candidates, label_text) in enumerate(cells):
         where = f"{name}, correction {line}"
@@ -106,7 +106,7 @@ def _parse_row(where: str, text: str, n_rows: int) -> int:
 
 def write_corrections(
     path: str | os.PathLike[str],
-    labels: Mapping[int, Any],
+    labels: Mapping[int, Label],
     texts: list[str] | Mapping[int, str],
     random: Collection[int] = (),
 ) -> None:
@@ -125,7 +125,7 @@ def write_corrections(
             file.write(f"{row},{cells}{mark}\n".encode())
 
 
-def parse_new_label(where: str, text: str, classes: NDArray[Any]) -> Any:
+def parse_new_label(where: str, text: str, classes: Array) -> Any:
     """A label that no row of the table has: a number or boolean if all others are, else text."""
     if classes.dtype.kind == "b" and text.lower() in _BOOLEANS:
         return _BOOLEANS[text.lower()]

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ambilearn._utils.types import Label
 from ambilearn.datasets.frames import (
     check_frame,
     check_text_columns,
@@ -115,8 +116,8 @@ class Corrections:
         Rows that were drawn at random.
     """
 
-    labels: dict[int, Any] = field(default_factory=dict)
-    new_labels: list[Any] = field(default_factory=list)
+    labels: dict[int, Label] = field(default_factory=dict)
+    new_labels: list[Label] = field(default_factory=list)
     random: set[int] = field(default_factory=set)
 
 

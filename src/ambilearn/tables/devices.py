@@ -13,12 +13,13 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
+from ambilearn._utils.types import AnyCandidates, Estimator, Matrix
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.backend.device_arrays import computing_on
 
 
 @contextmanager
-def device_rows(X: Any, device: str | None) -> Iterator[Any]:
+def device_rows(X: Matrix, device: str | None) -> Iterator[Any]:
     """Context with the rows on a PyTorch device; the unchanged rows if ``device`` is None."""
     if device is None:
         yield X
@@ -27,7 +28,9 @@ def device_rows(X: Any, device: str | None) -> Iterator[Any]:
         yield move(_dense(X))
 
 
-def fit_on_device(estimator: Any, X: Any, candidates: Any, device: str | None) -> None:
+def fit_on_device(
+    estimator: Estimator, X: Matrix, candidates: AnyCandidates, device: str | None
+) -> None:
     """Fit an estimator on a device and copy what it learned to host memory."""
     if device is not None and "device" in estimator.get_params(deep=False):
         own = estimator.device
@@ -37,11 +40,11 @@ def fit_on_device(estimator: Any, X: Any, candidates: Any, device: str | None) -
     with device_rows(X, device) as rows:
         estimator.fit(rows, candidates)
     if device is not None:
-        vars(estimator).update(_learned(estimator, to_numpy))
+        estimator.__dict__.update(_learned(estimator, to_numpy))
         estimator.classes_ = candidates.classes
 
 
-def predict_proba_on_device(estimator: Any, X: Any, device: str | None) -> Any:
+def predict_proba_on_device(estimator: Estimator, X: Matrix, device: str | None) -> Any:
     """Confidences of new rows by a fitted estimator, computed on a device."""
     estimator, device = with_own_device(estimator, device)
     if device is None:
@@ -51,7 +54,7 @@ def predict_proba_on_device(estimator: Any, X: Any, device: str | None) -> Any:
         return to_numpy(on_device.predict_proba(move(_dense(X))))
 
 
-def with_own_device(estimator: Any, device: str | None) -> tuple[Any, str | None]:
+def with_own_device(estimator: Estimator, device: str | None) -> tuple[Any, str | None]:
     """The estimator, and the device to which its rows must be copied.
 
     A method with a parameter ``device`` copies the rows itself: its copy has this device.
@@ -61,7 +64,7 @@ def with_own_device(estimator: Any, device: str | None) -> tuple[Any, str | None
     return copy(estimator).set_params(device=device), None
 
 
-def _learned(estimator: Any, move: Callable[[Any], Any]) -> dict[str, Any]:
+def _learned(estimator: Estimator, move: Callable[[Any], Any]) -> dict[str, Any]:
     """Fitted attributes of an estimator, without its parameters, with the arrays moved."""
     learned = {k: v for k, v in vars(estimator).items() if k.endswith("_") or k.startswith("_")}
     if move is not to_numpy:
@@ -90,7 +93,7 @@ def _to_device(value: Any, move: Callable[[Any], Any]) -> Any:
     return to_numpy(value)
 
 
-def _dense(X: Any) -> Any:
+def _dense(X: Matrix) -> Any:
     if sparse.issparse(X):
         raise ValueError(
             "The features are sparse, which is not supported on a device. Leave out --device, or "

@@ -1,6 +1,6 @@
 """Correct the labels of a table that has one label per row, some of which are wrong."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ambilearn._utils.text import pluralize
+from ambilearn._utils.types import Array, Params
 from ambilearn.candidates import as_candidates
 from ambilearn.confidence.doubt import LabelDoubt
 from ambilearn.confidence.find_doubtful import find_doubtful
@@ -55,7 +56,7 @@ class CorrectedTable:
     """
 
     table: CandidateTable
-    given: NDArray[Any]
+    given: Array
     doubt: LabelDoubt
     choices: Choices
     order: NDArray[np.intp]
@@ -82,7 +83,7 @@ class CorrectedTable:
 def correct_table(
     table: CandidateTable,
     method: str | None = None,
-    params: Mapping[str, Any] | None = None,
+    params: Params | None = None,
     *,
     random_state: int = 0,
     device: str | None = None,
@@ -179,7 +180,7 @@ def _check_labels(table: CandidateTable) -> None:
         )
 
 
-def _given_labels(table: CandidateTable) -> NDArray[Any]:
+def _given_labels(table: CandidateTable) -> Array:
     """The labels in the table; the only candidate of a corrected row is another one."""
     given = table.candidates.classes[table.candidates.labels].astype(object)
     cells = table.frame[table.candidate_columns[0]].to_list()

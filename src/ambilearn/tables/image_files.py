@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from ambilearn._utils.image_files import (
@@ -16,6 +15,7 @@ from ambilearn._utils.image_files import (
 )
 from ambilearn._utils.labels import is_missing
 from ambilearn._utils.text import shorten_repr
+from ambilearn._utils.types import AnyCandidates, Array
 from ambilearn.datasets.errors import InvalidFileError
 
 if TYPE_CHECKING:
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 class ImageColumn(TransformerMixin, BaseEstimator):
     """Pass on a column of image files: the step before a method that learns from images."""
 
-    def fit(self, X: "pd.DataFrame", y: Any = None) -> Self:
+    def fit(self, X: "pd.DataFrame", y: AnyCandidates = None) -> Self:
         """Keep the name of the column."""
         self.feature_names_in_ = np.asarray(X.columns, dtype=object)
         return self
 
-    def transform(self, X: "pd.DataFrame") -> NDArray[Any]:
+    def transform(self, X: "pd.DataFrame") -> Array:
         """The files, an array of shape (n, 1)."""
-        files: NDArray[Any] = X.to_numpy(dtype=object)
+        files: Array = X.to_numpy(dtype=object)
         return files
 
 

@@ -1,6 +1,6 @@
 """Estimate the reliability of annotators before a method learns from their answers."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,6 +11,7 @@ from sklearn.pipeline import Pipeline
 from ambilearn._utils.progress import RoundProgress
 from ambilearn._utils.rounds import listen_to_rounds
 from ambilearn._utils.text import pluralize
+from ambilearn._utils.types import Params
 from ambilearn.candidates import CandidateSets
 from ambilearn.candidates.sets import pair_rows
 from ambilearn.confidence.calibration import Calibration
@@ -45,13 +46,13 @@ class JudgedTable:
     table: CandidateTable
     annotators: AnnotatorReport
     feature_trust: float
-    chosen: dict[str, Any]
+    chosen: Params
 
 
 def judge_table(
     table: CandidateTable,
     method: str | None = None,
-    params: Mapping[str, Any] | None = None,
+    params: Params | None = None,
     *,
     tune: bool = False,
     random_state: int = 0,
@@ -146,7 +147,7 @@ def _candidate_confidences(
     return confidences
 
 
-def _tuning_grid(method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+def _tuning_grid(method: str, params: Params) -> dict[str, Any]:
     """Values of the one parameter that the answers can choose."""
     tuned = find_method(method).tuning_grid
     names = [name for name in _CHOSEN_BY_ANSWERS if name in tuned and name not in params]

@@ -1,10 +1,11 @@
 """The default method for a table, and a method by its name with parameters."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ambilearn._utils.text import shorten_repr
+from ambilearn._utils.types import Estimator, Params
 from ambilearn.kernel.landmarks import DEFAULT_N_LANDMARKS, MAX_DENSE_LABELS, MAX_EXACT_ROWS
 from ambilearn.registry import find_method
 
@@ -35,7 +36,7 @@ class DefaultMethod(NamedTuple):
 
 def choose_default(
     table: "CandidateTable",
-    params: Mapping[str, Any] | None = None,
+    params: Params | None = None,
     *,
     tune: bool = False,
 ) -> DefaultMethod:
@@ -78,7 +79,7 @@ def choose_default(
 
 def make_method(
     name: str,
-    params: Mapping[str, Any] | None = None,
+    params: Params | None = None,
     *,
     n_rows: int = 0,
     random_state: int = 0,
@@ -112,7 +113,7 @@ def make_method(
     return method
 
 
-def has_parameter(method: Any, key: str) -> bool:
+def has_parameter(method: Estimator, key: str) -> bool:
     """Whether a method has a parameter; an ensemble also has its members and their parameters.
 
     >>> from ambilearn import PLStacking
@@ -128,7 +129,7 @@ def parse_settings(settings: Iterable[str]) -> dict[str, Any]:
     >>> parse_settings(["n_neighbors=5", "kernel=linear", "graph=false", "reg=1e-2"])
     {'n_neighbors': 5, 'kernel': 'linear', 'graph': False, 'reg': 0.01}
     """
-    params: dict[str, Any] = {}
+    params: Params = {}
     for setting in settings:
         key, equals, text = setting.partition("=")
         if not equals or not key.strip():

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import sklearn
-from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from ambilearn import __version__
@@ -18,6 +17,7 @@ from ambilearn._utils.limits import row_blocks
 from ambilearn._utils.progress import RoundProgress
 from ambilearn._utils.rounds import listen_to_rounds
 from ambilearn._utils.text import pluralize, readable_file_name, shorten_list, shorten_repr
+from ambilearn._utils.types import Array, Estimator, Matrix, Params
 from ambilearn._utils.warnings import InterruptedWarning, warn_user
 from ambilearn.backend import HOST
 from ambilearn.confidence.calibration import Calibration
@@ -68,9 +68,9 @@ class TableModel:
         return self.pipeline.named_steps["method"]
 
     @property
-    def classes(self) -> NDArray[Any]:
+    def classes(self) -> Array:
         """All labels."""
-        classes: NDArray[Any] = self.method.classes_
+        classes: Array = self.method.classes_
         return classes
 
     @property
@@ -206,7 +206,7 @@ def choice_columns(choices: Choices, prefix: str = "") -> dict[str, Any]:
 def fit_table(
     table: CandidateTable,
     method: str | None = None,
-    params: Mapping[str, Any] | None = None,
+    params: Params | None = None,
     *,
     tune: bool = False,
     random_state: int = 0,
@@ -279,7 +279,7 @@ def fit_table(
 def fit_with_outputs(
     table: CandidateTable,
     method: str | None,
-    params: Mapping[str, Any] | None,
+    params: Params | None,
     *,
     tune: bool,
     random_state: int,
@@ -299,7 +299,7 @@ def fit_with_outputs(
     estimator = make_method(method, params, n_rows=n_rows, random_state=random_state)
     check_images(table, estimator)
     preprocessing, X = fit_preprocessing(table, progress)
-    chosen: dict[str, Any] = {}
+    chosen: Params = {}
     score: float | None = None
     if tune:
         tuned = find_method(method).tuning_grid.items()
@@ -333,8 +333,8 @@ def fit_with_outputs(
 
 
 def _calibrate(
-    fitted: Any,
-    X: Any,
+    fitted: Estimator,
+    X: Matrix,
     table: CandidateTable,
     random_state: int,
     device: str | None,
@@ -371,7 +371,7 @@ def _calibrate(
 
 
 @contextmanager
-def rows_on_device(method: Any, X: Any, device: str | None) -> Iterator[tuple[Any, Any]]:
+def rows_on_device(method: Estimator, X: Matrix, device: str | None) -> Iterator[tuple[Any, Any]]:
     """Context with the method and its rows; on a device, if there is one."""
     if device is None:
         yield method, X
@@ -383,7 +383,7 @@ def rows_on_device(method: Any, X: Any, device: str | None) -> Iterator[tuple[An
         yield method, rows
 
 
-def _describe_fit(table: CandidateTable, method: str, fitted: Any) -> dict[str, Any]:
+def _describe_fit(table: CandidateTable, method: str, fitted: Estimator) -> dict[str, Any]:
     return {
         **made_by(),
         "table": readable_file_name(table.name),
@@ -395,7 +395,7 @@ def _describe_fit(table: CandidateTable, method: str, fitted: Any) -> dict[str, 
     }
 
 
-def check_images(table: CandidateTable, estimator: Any) -> None:
+def check_images(table: CandidateTable, estimator: Estimator) -> None:
     """Raise an error if the features are images and the method cannot learn from images."""
     images = [column.name for column in table.features.columns if column.kind == "image"]
     if images and not estimator._learns_from_images:
@@ -405,7 +405,7 @@ def check_images(table: CandidateTable, estimator: Any) -> None:
         )
 
 
-def _describe_rows(table: CandidateTable, X: Any) -> str:
+def _describe_rows(table: CandidateTable, X: Matrix) -> str:
     if any(column.kind == "image" for column in table.features.columns):
         return pluralize(X.shape[0], "image")
     return f"{pluralize(X.shape[0], 'row')} and {pluralize(X.shape[1], 'feature')}"
@@ -421,7 +421,7 @@ def made_by() -> dict[str, str]:
     }
 
 
-def _warn_of_unchosen(table: CandidateTable, fitted: Any) -> None:
+def _warn_of_unchosen(table: CandidateTable, fitted: Estimator) -> None:
     """Name the labels that cleaning chooses in no row of the table."""
     sets = table.candidates
     chosen = set(choose_candidates(sets, table.score_candidates(fitted)).labels.tolist())

@@ -25,6 +25,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ambilearn._utils.files import atomic_write
 from ambilearn._utils.plain_content import check_content
+from ambilearn._utils.types import Estimator, Label
 from ambilearn._utils.warnings import warn_user
 from ambilearn.base import PartialLabelClassifier
 from ambilearn.confidence.calibration import Calibration
@@ -82,7 +83,7 @@ _ESTIMATOR_FORM = {
 }
 
 
-def save_model(model: Any, target: str | os.PathLike[str]) -> None:
+def save_model(model: Estimator, target: str | os.PathLike[str]) -> None:
     """Save a model; the file appears under its name only once it is complete.
 
     The file has everything that the method needs to predict. For kernel and neighbor methods that
@@ -291,7 +292,7 @@ def _check_about(about: dict[str, Any], form: dict[str, Any]) -> None:
         ) from error
 
 
-def _describe(model: Any) -> dict[str, Any]:
+def _describe(model: Estimator) -> dict[str, Any]:
     if not isinstance(model, TableModel):
         return _describe_estimator(model)
     model.method._check_savable()
@@ -376,7 +377,7 @@ def _check_embeddings(model: TableModel) -> None:
         }
 
 
-def _describe_estimator(model: Any) -> dict[str, Any]:
+def _describe_estimator(model: Estimator) -> dict[str, Any]:
     """Description of a fitted method or pipeline, for ``about.json``.
 
     Raises TypeError if it is neither a method of this library nor a pipeline that ends in one.
@@ -399,7 +400,7 @@ def _describe_estimator(model: Any) -> dict[str, Any]:
     }
 
 
-def _check_estimator(model: Any, about: dict[str, Any], max_bytes: int) -> None:
+def _check_estimator(model: Estimator, about: dict[str, Any], max_bytes: int) -> None:
     """Raise if a loaded estimator is not the one described in ``about``, or cannot predict.
 
     It is tried on a row that may take ``max_bytes``.
@@ -425,7 +426,7 @@ def _try_out_method(method: PartialLabelClassifier, max_bytes: int) -> None:
         method.predict_proba(np.zeros((1, *shape), method._input_type))
 
 
-def _method_of(model: Any) -> PartialLabelClassifier | None:
+def _method_of(model: Estimator) -> PartialLabelClassifier | None:
     last = model.steps[-1][1] if isinstance(model, Pipeline) else model
     return last if isinstance(last, PartialLabelClassifier) else None
 
@@ -437,7 +438,7 @@ def _plain_labels(method: PartialLabelClassifier) -> list[Any]:
             f"This {type(method).__name__} was fitted on a device: fit it to NumPy arrays to save "
             "it."
         )
-    labels: list[Any] = method.classes_.tolist()
+    labels: list[Label] = method.classes_.tolist()
     for label in labels:
         if not isinstance(label, (str, int, float)):
             raise TypeError(

@@ -5,6 +5,7 @@ from itertools import count
 from typing import Any
 
 from ambilearn._utils.progress import TimeLeft
+from ambilearn._utils.types import Estimator, Matrix, Params
 from ambilearn.metrics import covering_rate_scorer
 from ambilearn.selection import CandidateSearchCV, draw_points, include_current
 from ambilearn.tables.read import CandidateTable
@@ -14,9 +15,9 @@ _FOLDS = 5
 
 
 def tune_parameters(
-    estimator: Any,
-    grid: dict[str, Any],
-    X: Any,
+    estimator: Estimator,
+    grid: Params,
+    X: Matrix,
     table: CandidateTable,
     random_state: int,
     progress: Callable[[str], None],
@@ -36,7 +37,7 @@ def tune_parameters(
     total = len(choices) * sum(-(-n_points // 2**fold) for fold in range(_FOLDS))
     fits, time_left = count(1), TimeLeft()
 
-    def scoring(fitted: Any, rows: Any, held_out: Any) -> float:
+    def scoring(fitted: Estimator, rows: Any, held_out: Any) -> float:
         done = next(fits)
         left = time_left.describe(done, total - done)
         progress(f"choosing parameters: fit {done} of {total}{left}")
@@ -64,7 +65,7 @@ def tune_parameters(
     return chosen, score
 
 
-def _check_choice(grid: dict[str, Any], n_rows: int, table: CandidateTable) -> None:
+def _check_choice(grid: Params, n_rows: int, table: CandidateTable) -> None:
     if not grid and table.two_votes is None:
         raise ValueError(
             "There is nothing left to choose: the method has no parameter grid, or all its "

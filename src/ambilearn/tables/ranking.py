@@ -1,11 +1,12 @@
 """Chosen labels, their scores, and which rows to look at first."""
 
 from collections.abc import Collection
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ambilearn._utils.types import Array
 from ambilearn.candidates import CandidateSets
 from ambilearn.candidates.sets import pair_rows
 from ambilearn.confidence.doubt import Doubt
@@ -26,7 +27,7 @@ class Choices(NamedTuple):
         Its score minus that of the second-best label; 1 where there is no second.
     """
 
-    labels: NDArray[Any]
+    labels: Array
     scores: NDArray[np.float64]
     confidences: NDArray[np.float64]
     margins: NDArray[np.float64]
@@ -97,7 +98,7 @@ def review_order(
 
 
 def choose_labels(
-    classes: NDArray[Any],
+    classes: Array,
     scores: NDArray[np.float64],
     confidences: NDArray[np.float64] | None = None,
 ) -> Choices:

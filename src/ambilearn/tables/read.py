@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ambilearn._utils.labels import MISSING_WORDS, is_missing, normalize_label, split_labels
 from ambilearn._utils.text import pluralize, shorten_list, shorten_repr
+from ambilearn._utils.types import Estimator, Label
 from ambilearn._utils.warnings import warn_user
 from ambilearn.candidates import CandidateSets
 from ambilearn.confidence.calibration import Calibration
@@ -151,7 +152,7 @@ class CandidateTable:
         corrected = apply_corrections(sets, self.corrections)
         return corrected if len(corrected.labels) < len(self.candidates.labels) else None
 
-    def score_candidates(self, method: Any) -> NDArray[np.float64]:
+    def score_candidates(self, method: Estimator) -> NDArray[np.float64]:
         """Score of every candidate: by the judged annotators, or as a fitted method learned it."""
         if self.judgment is not None and self.judgment.calibration.cleaned is not None:
             return self.judgment.calibration.cleaned
@@ -169,7 +170,7 @@ class CandidateTable:
         about = replace(self.description, min_votes=min_votes)
         return replace(self, description=about, candidates=self.two_votes)
 
-    def with_checked(self, labels: Mapping[int, Any]) -> "CandidateTable":
+    def with_checked(self, labels: Mapping[int, Label]) -> "CandidateTable":
         """The table with labels that a person has set; annotators have to be judged again."""
         from ambilearn.tables.corrections import apply_corrections
 
@@ -572,7 +573,9 @@ def _holds_candidates(cells: list[Any], labels: set[str], sep: str) -> bool:
     )
 
 
-def parse_truth(name: str, frame: "pd.DataFrame", column: str, labels: Iterable[Any]) -> list[Any]:
+def parse_truth(
+    name: str, frame: "pd.DataFrame", column: str, labels: Iterable[Label]
+) -> list[Any]:
     """The true label of each row, None where it is not known.
 
     A word for missing is a label if it is among the labels of the table.

@@ -4,12 +4,12 @@ from collections.abc import Iterable
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.utils.validation import check_is_fitted
 
+from ambilearn._utils.types import AnyCandidates, Array
 from ambilearn.tables.columns import WORD
 
 
@@ -54,7 +54,7 @@ class TextEncoder(TransformerMixin, BaseEstimator):
     def __init__(self, *, max_terms: int = 20_000) -> None:
         self.max_terms = max_terms
 
-    def fit(self, X: Iterable[str], y: Any = None) -> Self:
+    def fit(self, X: Iterable[str], y: AnyCandidates = None) -> Self:
         """Find the terms, and how rare they are."""
         texts = list(X)
         try:
@@ -72,10 +72,10 @@ class TextEncoder(TransformerMixin, BaseEstimator):
         vectorizer.idf_ = self.idf_
         return vectorizer.transform(X)
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
         """The terms."""
         check_is_fitted(self)
-        terms: NDArray[Any] = self.terms_.astype(object)
+        terms: Array = self.terms_.astype(object)
         return terms
 
     def __sklearn_tags__(self) -> Any:
