@@ -63,11 +63,11 @@ def read_frame(
     Python objects, Parquet columns have their own types. Text is in ``encoding``; by default UTF-8,
     or UTF-16 with a byte-order mark.
     """
-    with requires_extra("data", purpose="Reading tables"):
-        import pandas as pd
-
     name = source_name(source)
     format = format or find_format(name)
+    if format not in ("parquet", "xlsx"):  # whose readers name their own extras
+        with requires_extra("data", purpose="Reading tables"):
+            import pandas as pd
     readers: dict[str, Callable[[Any, str], pd.DataFrame]] = {
         "csv": partial(_read_csv, delimiter=delimiter or ",", encoding=encoding),
         "tsv": partial(_read_csv, delimiter=delimiter or "\t", encoding=encoding),

@@ -138,7 +138,7 @@ class ReviewSession:
     >>> y = [{"cat"}, {"cat", "dog"}, {"cat"}, {"dog"}, {"dog"}, {"dog", "emu"}, {"dog"}]
     >>> session = ReviewSession(PLCL(n_neighbors=3), X, y, random_share=0)
     >>> session.next_rows(2)
-    [3, 1]
+    [3, 0]
     >>> session.settle(3, "cat")
     >>> session.next_rows()
     [1]

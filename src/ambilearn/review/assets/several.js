@@ -43,19 +43,21 @@ function askSeveral() {
   return undefined;
 }
 
-/** Give a label to a row and to rows like it. */
-async function askSimilar(row) {
-  const found = await connection.similar(row.index);
-  if (found === null) return say("The server did not answer.");
-  const similar = found.map((index) => rows[index]).filter((each) => decisions.labelOf(each.index) === null);
-  if (!similar.length) return say(`No other row like row ${row.index} is known.`);
+/** Give a label to a row and to rows like it, which the server finds while the label is typed. */
+function askSimilar(row) {
   const known = decisions.labelOf(row.index);
   if (known === null && row.drawn) {
     return say(`Row ${row.index} is a random row: label it first, so that the estimate stays right.`);
   }
-  const chosen = known === null ? [row, ...similar] : similar;
-  const fits = (label) => (each) => each === row || each.candidates.some((one) => one.label === label);
-  const show = (label) => preview(chosen, label, fits(label));
+  const found = connection.similar(row.index);
+  const show = async (label) => {
+    const nearest = await found;
+    if (nearest === null) return say("The server did not answer.");
+    const similar = nearest.map((index) => rows[index]).filter((each) => decisions.labelOf(each.index) === null);
+    if (!similar.length) return say(`No other row like row ${row.index} is known.`);
+    const fits = (each) => each === row || each.candidates.some((one) => one.label === label);
+    return preview(known === null ? [row, ...similar] : similar, label, fits);
+  };
   if (known !== null) return show(known);
   const labels = upToDate(row).candidates.map((candidate) => candidate.label);
   const title = `Label of row ${row.index} and of rows like it`;
