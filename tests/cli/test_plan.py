@@ -1,11 +1,13 @@
 import re
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from annotators import item_names, make_crowd
 
 from ambilearn import registry
+from ambilearn.crowd import Votes, dawid_skene
 
 LONG = ["--item", "item", "--annotator", "annotator", "--answer", "label"]
 FEATURES = ["--features-from", "items.csv", "--method", "plknn"]
@@ -57,6 +59,75 @@ def test_the_wide_form_by_pattern_gives_the_same(run, crowd):
     assert long["score"].to_list() == wide["score"].to_list()
 
 
+def test_wide_answers_with_their_features_in_another_table(run, crowd):
+    wide = pd.read_csv("wide.csv", dtype=str)
+    wide.drop(columns=["x", "y", "z", "truth"]).iloc[::-1].to_csv("said.csv", index=False)
+    options = ["--candidates", "[ar]?", "--no-answer", "-1", "--exclude", "truth"]
+    _, err = run.succeeds("clean", "said.csv", *options, *FEATURES, "--out", "c.csv")
+    assert "answers and features are joined by the column 'item'" in err
+    run.succeeds(
+        "clean", "wide.csv", *options, *FEATURES[2:], "--exclude", "item", "--out", "w.csv"
+    )
+    joined, expected = pd.read_csv("c.csv"), pd.read_csv("w.csv")
+    assert list(joined) == [*expected][:5] + wide.columns[5:].to_list() + [*expected][-6:]
+    pd.testing.assert_frame_equal(joined, expected[joined.columns])
+
+
+@pytest.mark.parametrize("form", ["long", "wide", "wide with names"])
+def test_clean_answers_without_features(run, crowd, form):
+    table, options = "answers.csv", LONG
+    if form != "long":
+        said = pd.read_csv("wide.csv", dtype=str).drop(columns=["x", "y", "z", "truth"])
+        said = said if form == "wide with names" else said.drop(columns="item")
+        said.to_csv("said.csv", index=False)
+        table, options = "said.csv", ["--candidates", "[ar]?", "--no-answer", "-1"]
+    options = [*options, "--out", "c.csv", "--annotators-out", "who.csv"]
+    _, err = run.succeeds("clean", table, *options)
+    assert "no features: labels are chosen by the answers alone\n" in err
+    assert "7 annotators judged by their answers alone (Dawid and Skene)\n" in err
+    assert "confidence is empty: Dawid and Skene's model takes the annotators" in err
+    cleaned = pd.read_csv("c.csv")
+    if form == "long":  # the items in the order of their first answers
+        assert list(cleaned)[:2] == ["item", "answers"]
+        cleaned = cleaned.sort_values("item")
+    votes = Votes.from_long(pd.read_csv("answers.csv"), items=item_names(60))
+    posterior = dawid_skene(votes)
+    assert cleaned["label"].to_list() == votes.classes[posterior.argmax(axis=1)].tolist()
+    np.testing.assert_allclose(cleaned["score"], posterior.max(axis=1), atol=1e-2)
+    assert (cleaned["label"] == crowd).mean() > 0.75
+    assert cleaned["confidence"].isna().all()
+    assert cleaned.sort_values("review_rank")["score"].is_monotonic_increasing
+    assert pd.read_csv("who.csv")["annotator"].str.startswith("r").head(2).all()
+
+
+def test_answers_without_features_keep_checked_labels(run, crowd):
+    said = pd.read_csv("wide.csv", dtype=str).drop(columns=["x", "y", "z", "truth", "item"])
+    said.to_csv("said.csv", index=False)
+    text = "|".join(cell for cell in said.iloc[3].tolist() if cell != "-1")
+    pd.DataFrame({"row": [3], "candidates": [text], "label": ["yak"]}).to_csv(
+        "checked.csv", index=False
+    )
+    options = ["--candidates", "[ar]?", "--no-answer", "-1", "--checked", "checked.csv"]
+    run.succeeds("clean", "said.csv", *options, "--out", "c.csv")
+    row = pd.read_csv("c.csv").iloc[3]
+    assert row[["label", "score", "doubt", "review_rank"]].to_list() == ["yak", 1, 0, 60]
+
+
+@pytest.mark.parametrize("option", [["--method", "plcl"], ["--tune"], ["--no-weight-annotators"]])
+def test_options_of_a_fit_need_features(run, crowd, option):
+    err = run.fails("clean", "answers.csv", *LONG, *option, "--out", "c.csv", status=2)
+    assert f"{option[0]} requires features" in err
+
+
+@pytest.mark.parametrize("command", ["fit", "review"])
+def test_a_fit_needs_features(run, crowd, command):
+    pd.read_csv("wide.csv")[["a0", "a1", "r0"]].to_csv("said.csv", index=False)
+    err = run.fails(command, "said.csv", "--candidates", "[ar]?", "--out", "c.html")
+    assert "no column is left as a feature" in err
+    err = run.fails(command, "answers.csv", *LONG, "--out", "c.html", status=2)
+    assert "also need --features-from" in err
+
+
 @pytest.mark.slow
 def test_fit_answers_and_predict(run, crowd):
     options = ["--exclude", "truth", "--out", "m.model"]
@@ -87,8 +158,8 @@ def test_without_skills_votes_have_equal_weights(run, crowd, option):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["answers.csv", *LONG], "also need --features-from"),
         (["answers.csv", "--item", "item"], "also need --annotator, --answer, --features-from"),
+        (["wide.csv", "--item", "item", "--candidates", "a?"], "also need --features-from"),
         (["answers.csv", *LONG, *FEATURES, "--candidates", "label"], "Use one or the other"),
         (["answers.csv"], "Missing option '--candidates'"),
         (["items.csv", "--candidates", "truth", "--weight-annotators"], "no annotators to judge"),

@@ -125,19 +125,29 @@ def test_many_annotators_are_summed_up(capsys):
     from ambilearn.cli.result_summary import describe_annotators
     from ambilearn.crowd import Votes, report_annotators
 
-    class Judged:
-        votes = Votes.from_wide([["a"] * 14, ["b"] * 13 + ["a"]])
-        annotators = report_annotators(votes, votes.counts().toarray() / 14)
-        feature_trust = 0.5
-        chosen = {"reg": 0.1}
-
+    votes = Votes.from_wide([["a"] * 14, ["b"] * 13 + ["a"]])
     with user_console() as console:
-        describe_annotators(console, Judged)
+        describe_annotators(console, report_annotators(votes, votes.counts().toarray() / 14), "")
     err = capsys.readouterr().err
     assert "14 annotators judged" in err
     assert "share" not in err  # of rows whose label is in no answer: it cannot be estimated
-    assert "reg=0.1 chosen by the answers" in err
     assert "and 4 more, who agree with the result in 100% to 100% of their answers" in err
+
+
+def test_the_worst_annotator_with_enough_answers_is_first(capsys):
+    """Among 59 with more answers, and one who is always wrong in four."""
+    from ambilearn.cli.result_summary import describe_annotators
+    from ambilearn.crowd import Votes, report_annotators
+
+    answers = [(i, f"w{a:02d}", "cat") for i in range(30) for a in range(59)]
+    answers += [(i, "half", "cat" if i % 2 else "dog") for i in range(24)]
+    answers += [(i, "few", "dog") for i in range(4)]
+    with user_console() as console:
+        describe_annotators(console, report_annotators(Votes.from_long(answers), ["cat"] * 30), "")
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[1].startswith("annotator ")
+    assert lines[2].rstrip() == "half            24     50% (29%–71%)  cat → dog (12)"
+    assert not any(line.startswith("few ") for line in lines)
 
 
 def test_calibration_says_why(said):

@@ -332,3 +332,18 @@ def test_a_kernel_matrix_is_split_into_folds_by_rows_and_columns():
     folds = KFold(2, shuffle=True, random_state=0)
     assert (cross_val_predict(model, X @ X.T, table, cv=folds) == table[:, 0]).mean() > 0.9
     assert get_tags(CrowdClassifier(PLCL())).input_tags.sparse
+
+
+def test_a_classifier_that_is_worse_than_no_features_is_reported(crowd):
+    X, _, votes = crowd
+
+    class Opposite(LogisticRegression):
+        """Probabilities of labels that are wrong."""
+
+        def predict_proba(self, X):
+            found = 1 - super().predict_proba(X)
+            return found**8 / (found**8).sum(axis=1, keepdims=True)
+
+    with pytest.warns(UserWarning, match="Opposite do not predict the answers better"):
+        found = CrowdClassifier(Opposite(), random_state=0).fit(X, votes)
+    assert found.feature_trust_ < 0.05

@@ -3,6 +3,7 @@ import warnings
 import numpy as np
 import pytest
 from annotators import item_names, make_crowd
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import VotingClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV
@@ -141,6 +142,23 @@ def test_the_folds_of_a_kernel_matrix_are_rows_and_columns(crowd):
     expected = HeldOutByFolds(PLCL(kernel="linear"), X, 3, 0)(sets)
     found = HeldOutByFolds(PLCL(kernel="precomputed"), X @ X.T, 3, 0)(sets)
     np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "classifier",
+    [
+        CalibratedClassifierCV(LogisticRegression(), cv=3),
+        make_pipeline(StandardScaler(), CalibratedClassifierCV(LogisticRegression(), cv=3)),
+    ],
+    ids=["alone", "pipeline"],
+)
+def test_a_classifier_that_calibrates_by_folds_gets_every_row_once(classifier):
+    """A repeated row would be in the training rows and in the held-out rows of a fold."""
+    X = np.random.default_rng(0).normal(size=(12, 1))
+    sets = as_candidates([{"a": 0.8, "b": 0.2}] * 6 + [{"a": 0.1, "b": 0.9}] * 6)
+    found = fit_candidates(classifier, X, sets)
+    expected = classifier.fit(X, ["a"] * 6 + ["b"] * 6)
+    np.testing.assert_array_equal(found.predict_proba(X), expected.predict_proba(X))
 
 
 def test_a_search_gets_every_row_once():

@@ -24,6 +24,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import LinearSVC
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from ambilearn import PLCL, PLKNN, CandidateClassifier, PLStacking, PLVoting
 from ambilearn.candidates import as_candidates
@@ -247,3 +248,24 @@ def test_candidate_sets_are_not_changed():
     before = sets.to_mask()
     SMALL_FOREST().fit(X, sets)
     assert_array_equal(sets.to_mask(), before)
+
+
+class ThreadCounter(GaussianNB):
+    """Notes the largest number of OpenMP threads in each of its fits."""
+
+    counts = []
+
+    def fit(self, X, y, sample_weight=None):
+        found = threadpool_info()
+        self.counts.append(max(i["num_threads"] for i in found if i["user_api"] == "openmp"))
+        return super().fit(X, y, sample_weight)
+
+
+@pytest.mark.parametrize(("n_features", "expected"), [(2, 1), (2**12, 3)])
+def test_a_fit_to_few_numbers_uses_one_openmp_thread(n_features, expected):
+    """Threads of boosting that wait in busy loops took a minute for 60 rows on a busy machine."""
+    X = np.random.default_rng(0).normal(size=(100, n_features))
+    ThreadCounter.counts.clear()
+    with threadpool_limits(3, user_api="openmp"):
+        CandidateClassifier(ThreadCounter(), max_iter=1).fit(X, np.arange(100) % 2)
+    assert set(ThreadCounter.counts) == {expected}

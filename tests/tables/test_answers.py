@@ -128,3 +128,36 @@ def test_items_without_answers():
     assert fewer.votes.counts().toarray().tolist() == [[2, 0], [1, 1]]
     with pytest.raises(InvalidFileError, match=r"1 item without answers \(q\).*--missing"):
         read("error")
+
+
+ITEMS = pd.DataFrame({"file": ["p", "q", "r"], "x": [1.0, 2.0, 4.0], "y": [1.0, 3.0, 2.0]})
+SAID = pd.DataFrame({"file": ["r", "p", "s"], "ann": ["gnu", "emu", "emu"], "ben": ["gnu"] * 3})
+
+
+def test_candidates_are_joined_with_features():
+    with pytest.warns(UserWarning, match="without") as caught:
+        table = read_candidate_table(SAID, candidates=["ann", "ben"], features_from=ITEMS)
+    said = [str(each.message) for each in caught]
+    assert said[0] == "table: 1 row without features left out: 's'"
+    assert "1 row without labels (1): every label is a candidate" in said[1]
+    assert table.frame["file"].to_list() == ["p", "q", "r"]
+    assert table.candidates.to_sets() == [{"emu", "gnu"}, {"emu", "gnu"}, {"gnu"}]
+    assert [column.name for column in table.features.columns] == ["x", "y"]
+    assert table.description.item == "file"
+
+
+@pytest.mark.parametrize(
+    ("said", "items", "options", "message"),
+    [
+        (SAID, ITEMS.rename(columns={"file": "item"}), {}, "have no column in common.*--item"),
+        (SAID.assign(x=1), ITEMS, {}, "have 'file', 'x' in common.*--item"),
+        (SAID, ITEMS, {"item": "x"}, "'x'"),
+        (SAID.assign(file="p"), ITEMS, {}, "'p' twice"),
+        (SAID, ITEMS.assign(file=["p", "q", None]), {}, "'file': an empty cell"),
+        (SAID.assign(file=[*"tuv"]), ITEMS, {}, "No 'file' of table is in table"),
+        (SAID, ITEMS.assign(ann=1), {"item": "file"}, "has a column 'ann' already"),
+    ],
+)
+def test_tables_that_cannot_be_joined(said, items, options, message):
+    with pytest.raises(InvalidFileError, match=message):
+        read_candidate_table(said, candidates=["ann", "ben"], features_from=items, **options)

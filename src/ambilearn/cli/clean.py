@@ -55,10 +55,11 @@ def clean(table: str, out: Path, prefix: str, model_out: Path | None, **options:
     given label is wrong, and suggestion is the most likely other label if doubt is above 0.5.
 
     If several annotators answered, in one column each or in long form (one answer per row), the
-    reliability of each annotator is estimated, too.
+    reliability of each annotator is estimated, too. Their answers need no features: without any,
+    labels are chosen by the answers alone (Dawid and Skene).
     """
     with user_console() as console:
-        request = Request.from_options(table, options)
+        request = Request.from_options(table, options, votes_alone=True)
         request.check(console, out, model_out)
         request.check_savable(model_out)
         console.show("reading the table")  # before the imports, which take a while
@@ -101,6 +102,12 @@ def write_results(
         escape_formulas=request.escape_formulas,
     )
     labels = [f"{prefix}label", f"{prefix}suggestion"]
+    if not table.features.columns:
+        _check_votes_options(request, model_out is not None)
+        chosen = request.clean_votes(console, table, prefix)
+        write(chosen.frame, [*table.candidate_columns, *labels])
+        describe_cleaned(console, chosen)
+        return
     if request.table.given_label:
         _check_given_label_options(request, model_out is not None)
         corrected = request.correct(console, table, prefix)
@@ -121,6 +128,25 @@ def write_results(
     describe_cleaned(console, cleaned)
     if model_out is not None:
         save(console, cleaned.model, model_out, request, cleaned.table)
+
+
+def _check_votes_options(request: Request, has_model: bool) -> None:
+    """Raise an error for options that have no effect without features."""
+    given = {
+        "--method": request.method is not None,
+        "--set": bool(request.settings),
+        "--tune": request.tune,
+        "--device": request.device is not None,
+        "--min-votes": request.table.min_votes is not None,
+        "--no-weight-annotators": request.weight_annotators is False,
+        "--model-out": has_model,
+    }
+    for option, is_given in given.items():
+        if is_given:
+            raise click.UsageError(
+                f"{option} requires features, but the table has none: its labels are chosen by the "
+                "annotators' answers alone. Add columns, or name a table with --features-from."
+            )
 
 
 def _check_given_label_options(request: Request, has_model: bool) -> None:

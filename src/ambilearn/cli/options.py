@@ -279,14 +279,15 @@ votes_options = add_options(
     ANNOTATORS.column(
         "--item",
         help="TABLE has one answer per row (long form): the column with the item, here and in "
-        "--features-from.",
+        "--features-from. With --candidates and --features-from, the column that joins the tables; "
+        "by default the only column of both.",
     ),
     ANNOTATORS.column("--annotator", help="Long form: column with the annotator."),
     ANNOTATORS.column("--answer", help="Long form: column with the answer."),
     ANNOTATORS.option(
         "--features-from",
         metavar="FILE",
-        help="Long form: table with the features, one row per item. The output has these rows.",
+        help="Table with the features, one row per item. The output has these rows.",
     ),
     ANNOTATORS.option(
         "--no-answer",

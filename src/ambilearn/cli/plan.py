@@ -16,6 +16,8 @@ from ambilearn.registry import METHODS
 from ambilearn.tables.description import FileFormat, TableDescription
 
 if TYPE_CHECKING:
+    from ambilearn.crowd.report import AnnotatorReport
+    from ambilearn.tables.clean import LabeledTable
     from ambilearn.tables.given_labels import CorrectedTable
     from ambilearn.tables.read import CandidateTable
 
@@ -61,12 +63,18 @@ class Request:
     escape_formulas: bool = False
 
     @classmethod
-    def from_options(cls, source: str, options: dict[str, Any]) -> "Request":
-        """The request of a command; an error for options that cannot be combined."""
-        _check_form(options)
+    def from_options(
+        cls, source: str, options: dict[str, Any], *, votes_alone: bool = False
+    ) -> "Request":
+        """The request of a command; an error for options that cannot be combined.
+
+        ``votes_alone``: the command can use answers of annotators without features.
+        """
+        _check_form(options, votes_alone)
         # Without long form, its options have no value, and the description has defaults for them.
         filled = {name: value for name, value in options.items() if value is not None}
         table = _fill(TableDescription, filled, source=source, file=file_format(source, filled))
+        table = replace(table, votes_alone=votes_alone)
         return _fill(cls, filled, table=table)
 
     def check(self, console: Console, *outputs: Path | None) -> None:
@@ -225,12 +233,9 @@ class Request:
 
     def _judge(self, console: Console, plan: Plan, new_rows: bool) -> Plan:
         """Judge the annotators and use the resulting candidates and parameters."""
-        from ambilearn.cli.result_summary import describe_annotators
         from ambilearn.tables.judging import judge_table
-        from ambilearn.tables.writing import check_writable, format_of_name, write_table
 
-        if self.annotators_out:
-            check_writable(format_of_name(str(self.annotators_out)))
+        self._check_annotators_out()
         judged = judge_table(
             plan.table,
             plan.method,
@@ -240,16 +245,47 @@ class Request:
             new_rows=new_rows,
             progress=console.stage,
         )
-        describe_annotators(console, judged)
+        chosen = "".join(
+            f"; {key}={value} chosen by the answers" for key, value in judged.chosen.items()
+        )
+        trust = f"and the features (trust in the features: {judged.feature_trust:.0%}{chosen})"
+        self._report_annotators(console, judged.annotators, trust)
+        params = plan.params | judged.chosen
+        return plan._replace(table=judged.table, params=params, tune=False)
+
+    def clean_votes(self, console: Console, table: "CandidateTable", prefix: str) -> "LabeledTable":
+        """Describe a table without features, and choose its labels by the answers alone."""
+        from ambilearn.cli.result_summary import describe_accuracy, describe_calibration
+        from ambilearn.cli.table_summary import describe_table
+        from ambilearn.tables.judging import clean_votes
+
+        self._check_annotators_out()
+        describe_table(console, table)
+        cleaned, report = clean_votes(table, trust_candidates=self.trust_candidates, prefix=prefix)
+        self._report_annotators(console, report, "alone (Dawid and Skene)")
+        if cleaned.table.judgment is not None:
+            describe_calibration(console, cleaned.table.judgment.calibration)
+        describe_accuracy(console, cleaned.table, cleaned.choices.labels)
+        return cleaned
+
+    def _check_annotators_out(self) -> None:
+        from ambilearn.tables.writing import check_writable, format_of_name
+
         if self.annotators_out:
-            report = judged.annotators
+            check_writable(format_of_name(str(self.annotators_out)))
+
+    def _report_annotators(self, console: Console, report: "AnnotatorReport", by: str) -> None:
+        """Print the annotators, and write them if this is wanted."""
+        from ambilearn.cli.result_summary import describe_annotators
+        from ambilearn.tables.writing import write_table
+
+        describe_annotators(console, report, by)
+        if self.annotators_out:
             tables = report.to_frame(), report.confusion_frame()
             paths = self.annotators_out, _confusions_out(self.annotators_out)
             for frame, path in zip(tables, paths, strict=True):
                 write_table(frame, path, escape_formulas=self.escape_formulas)
                 console.say(f"wrote {path}: {pluralize(len(frame), 'row')}")
-        params = plan.params | judged.chosen
-        return plan._replace(table=judged.table, params=params, tune=False)
 
 
 def _confusions_out(path: Path) -> Path:
@@ -268,7 +304,7 @@ def _check_no_images(outputs: Iterable[Path | None]) -> None:
             raise click.ClickException(f"{file} is an image. Choose another name.")
 
 
-def _check_form(options: dict[str, Any]) -> None:
+def _check_form(options: dict[str, Any], votes_alone: bool) -> None:
     """Check that the options name candidates, given labels, or answers in long form."""
     candidates, given_label = options["candidates"], options["given_label"]
     missing = [f"--{name.replace('_', '-')}" for name in _LONG_FORM if not options[name]]
@@ -283,15 +319,22 @@ def _check_form(options: dict[str, Any]) -> None:
                 "Missing option '--candidates': name the column with the candidate labels; or use "
                 "--given-label for a column with one label per row."
             )
-    elif missing:
+    elif candidates:
+        if options["annotator"] or options["answer"]:
+            raise click.UsageError(
+                "--candidates is for tables with one row per item; --annotator and --answer are "
+                "for answers in long form. Use one or the other."
+            )
+        if not options["features_from"]:
+            raise click.UsageError(
+                "--item and --candidates also need --features-from, a table with the features of "
+                "the items; --item names the column that joins it."
+            )
+    elif missing and not (votes_alone and missing == ["--features-from"]):
         raise click.UsageError(
             f"Answers in long form also need {', '.join(missing)}: the columns of TABLE with the "
-            "item, the annotator and the label, and a table with the features of the items."
-        )
-    elif candidates:
-        raise click.UsageError(
-            "--candidates is for tables with one row per item; --item, --annotator and --answer "
-            "are for answers in long form. Use one or the other."
+            "item, the annotator and the label, and a table with the features of the items, from "
+            "which only `clean` can do without."
         )
 
 

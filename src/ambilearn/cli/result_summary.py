@@ -13,7 +13,8 @@ from ambilearn.cli.console import Console, printable
 if TYPE_CHECKING:
     from ambilearn.confidence.calibration import Calibration
     from ambilearn.confidence.doubt import Doubt
-    from ambilearn.tables.clean import CleanedTable
+    from ambilearn.crowd.report import AnnotatorReport
+    from ambilearn.tables.clean import LabeledTable
     from ambilearn.tables.given_labels import CorrectedTable
     from ambilearn.tables.model import TableModel
     from ambilearn.tables.read import CandidateTable
@@ -91,7 +92,7 @@ def _without_answer(table: "CandidateTable") -> NDArray[np.bool_]:
     return unanswered
 
 
-def describe_cleaned(console: Console, cleaned: "CleanedTable") -> None:
+def describe_cleaned(console: Console, cleaned: "LabeledTable") -> None:
     """How ambiguous the table is, and the rows to check first."""
     table = cleaned.table
     ambiguous = int((table.candidates.sizes > 1).sum())
@@ -118,7 +119,7 @@ def describe_cleaned(console: Console, cleaned: "CleanedTable") -> None:
     console.table([">row", *doubtful, "label", scores], (_row_to_check(cleaned, i) for i in first))
 
 
-def _row_to_check(cleaned: "CleanedTable", row: int) -> Iterator[object]:
+def _row_to_check(cleaned: "LabeledTable", row: int) -> Iterator[object]:
     yield row
     if cleaned.doubt is not None:
         yield f"{cleaned.doubt.score[row]:.2f}"
@@ -177,7 +178,7 @@ def describe_doubt(console: Console, table: "CandidateTable", doubt: "Doubt | No
         )
 
 
-def _is_open(cleaned: "CleanedTable", row: int) -> bool:
+def _is_open(cleaned: "LabeledTable", row: int) -> bool:
     """Whether there is anything to decide: several candidates, or perhaps none that is right."""
     if row in cleaned.table.corrections.labels:
         return False
@@ -190,16 +191,10 @@ def _short(label: Label, limit: int = 30) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
-def describe_annotators(console: Console, judged: Any) -> None:
+def describe_annotators(console: Console, report: "AnnotatorReport", by: str) -> None:
     """Agreement, answers and most frequent confusions, of the least reliable annotators first."""
-    frame = judged.annotators.to_frame()
-    chosen = "".join(
-        f"; {key}={value} chosen by the answers" for key, value in judged.chosen.items()
-    )
-    console.say(
-        f"{pluralize(len(frame), 'annotator')} judged by their answers and the features "
-        f"(trust in the features: {judged.feature_trust:.0%}{chosen})"
-    )
+    frame = report.to_frame()
+    console.say(f"{pluralize(len(frame), 'annotator')} judged by their answers {by}")
     console.table(
         [
             *("annotator", ">answers", ">agreement (95 %)"),

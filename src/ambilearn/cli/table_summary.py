@@ -25,7 +25,10 @@ def describe_table(console: Console, table: CandidateTable) -> None:
         size = f" ({column.length:,} numbers)" if column.length > 1 else ""
         by_kind.setdefault(column.kind, []).append(f"{column.name}{size}")
     kinds = "; ".join(f"{kind}: {shorten_list(names)}" for kind, names in by_kind.items())
-    console.say(f"{pluralize(len(table.features.columns), 'feature')}: {kinds}")
+    features = f"{pluralize(len(table.features.columns), 'feature')}: {kinds}"
+    console.say(features if kinds else "no features: labels are chosen by the answers alone")
+    if table.description.features_from is not None:
+        console.say(f"answers and features are joined by the column {table.description.item!r}")
     for line in _describe_left_out(table.features.left_out):
         console.say(f"left out: {line}", style="yellow")
     if names := _label_columns(table):

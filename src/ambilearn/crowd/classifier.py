@@ -30,6 +30,7 @@ from ambilearn._utils.types import (
     Params,
     RandomState,
 )
+from ambilearn._utils.warnings import ignoring, warn_user
 from ambilearn.base import unfitted_on_error
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.confidence.temperature import fit_temperature, scale_scores
@@ -51,6 +52,7 @@ KnownRows = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 _FOLDS, _HALVES = 5, 2  # of a classifier that has no closed form, and of one with such a member
 _LEAST_WEIGHT = 1e-9  # of a candidate
+_LEAST_TRUST = 0.05  # in the features, below which they are useless
 _ENSEMBLE_ROUNDS = 2  # of halves, after those of a member that has a closed form
 
 
@@ -82,7 +84,9 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     estimator : classifier
         A method of this library, such as :class:`~ambilearn.PLCL`, which learns from *T* as
         weights of candidates; or any classifier whose ``fit`` takes ``sample_weight``. Either may
-        be at the end of a pipeline. It needs ``predict_proba``.
+        be at the end of a pipeline. It needs ``predict_proba``. A classifier with folds of its own
+        (a search, ``CalibratedClassifierCV``, an SVC with probabilities) learns from the most
+        likely label of each row.
     param_grid : mapping or None, default=None
         Values of parameters of ``estimator`` to choose from, such as ``{"reg": [0.03, 0.3]}``.
         Before the first round, the values with the largest ``evidence_`` are chosen.
@@ -251,8 +255,7 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def _judge_votes(self, X: Matrix, votes: Votes, known: KnownRows) -> Any:
         self.classes_ = votes.classes
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # of the start, not of the rounds
+        with ignoring(ConvergenceWarning):  # of the start, not of the rounds
             start = _fix(dawid_skene(votes), known)
         estimator, held_out = self._choose_parameters(X, votes, start)
         self.n_iter_ = 0
@@ -264,6 +267,12 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 held_out, votes, found.confidences, known, _ENSEMBLE_ROUNDS
             )
         self.feature_trust_, self.evidence_ = found.feature_trust, found.evidence
+        if self.feature_trust_ < _LEAST_TRUST:
+            warn_user(
+                f"The held-out probabilities of {type(_last(estimator)).__name__} do not predict "
+                "the answers better than the shares of the labels: the labels come from the "
+                "answers alone. Choose another classifier, or calibrate its probabilities."
+            )
         pooled = pool_evidence(votes, found.confidences, outputs, self.smoothing)
         self.sharing_, confidences = pooled.sharing, _fix(pooled.confidences, known)
         self.skills_ = Skills.estimate(votes, confidences, smoothing=self.smoothing)

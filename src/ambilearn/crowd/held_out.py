@@ -7,8 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.model_selection import KFold
 from sklearn.pipeline import Pipeline
+from sklearn.svm import SVC, NuSVC
 
 from ambilearn._utils.interrupts import complete_fits_only
 from ambilearn._utils.sklearn_compat import _num_samples, _safe_indexing, _safe_split
@@ -83,14 +85,15 @@ class HeldOutByFolds:
 def fit_candidates(estimator: Estimator, X: Matrix, candidates: CandidateSets) -> Any:
     """A clone, fitted to weighted candidates: as y, or as repeated rows with weights.
 
-    A search over another classifier gets the most likely label of each row. It would have repeated
-    rows in the training rows and in the held-out rows of a fold.
+    A search over another classifier, or one that calibrates its probabilities by folds, gets the
+    most likely label of each row. It would have repeated rows in the training rows and in the
+    held-out rows of a fold.
     """
     model = clone(estimator)
     if method_inside(model) is not None:
         return model.fit(X, candidates)
     support = HOST.support(candidates)
-    if is_search(model):
+    if is_search(model) or _calibrates_by_folds(model):
         return model.fit(X, candidates.classes[support.best_labels(support.prior())])
     rows = _safe_indexing(X, support.rows)
     name = weight_argument(model)
@@ -98,3 +101,11 @@ def fit_candidates(estimator: Estimator, X: Matrix, candidates: CandidateSets) -
         prefixed = isinstance(model, Pipeline) and not get_config()["enable_metadata_routing"]
         name = f"{model.steps[-1][0]}__sample_weight" if prefixed else "sample_weight"
     return model.fit(rows, candidates.classes[candidates.labels], **{name: support.prior()})
+
+
+def _calibrates_by_folds(estimator: Any) -> bool:
+    """Whether a classifier, or the last step of a pipeline, has folds of its own."""
+    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+    if isinstance(last, CalibratedClassifierCV):
+        return True
+    return isinstance(last, (SVC, NuSVC)) and last.probability is True

@@ -1,5 +1,6 @@
 """Any classifier with probabilities and weights of rows, in a loop that learns from sets."""
 
+from contextlib import AbstractContextManager, nullcontext
 from numbers import Integral, Real
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -18,6 +19,7 @@ from sklearn.ensemble import (
 from sklearn.model_selection import KFold
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import validate_data
+from threadpoolctl import threadpool_limits
 
 from ambilearn._utils.rounds import LOOP_CONSTRAINTS, Round, report_round
 from ambilearn._utils.sklearn_compat import HasMethods, Interval, StrOptions, _safe_indexing
@@ -28,6 +30,7 @@ from ambilearn.learners import is_search, method_inside, weight_argument, withou
 from ambilearn.methods._votes import normalize_candidate_votes, normalize_votes
 from ambilearn.rows import TrainingRows
 
+_FEW_NUMBERS = 2**18  # in the rows of a fit, below which several threads are slower than one
 _LEAST = 1e-3  # added to held-out probabilities, so that no candidate is excluded for good
 _FORESTS = (ExtraTreesClassifier, RandomForestClassifier)
 _DEFAULTS = {
@@ -316,7 +319,8 @@ def _fit_pairs(classifier: Estimator, X: Matrix, pairs: _Pairs) -> tuple[Any, ND
     columns, labels = np.unique(pairs.labels, return_inverse=True)
     model = clone(classifier) if len(columns) > 1 else DummyClassifier()
     weights = {str(weight_argument(model)): pairs.weights / pairs.weights.mean()}
-    return model.fit(_safe_indexing(X, pairs.rows), labels, **weights), columns
+    with _threads_for(len(pairs.rows), X):
+        return model.fit(_safe_indexing(X, pairs.rows), labels, **weights), columns
 
 
 def _predict(
@@ -324,8 +328,19 @@ def _predict(
 ) -> NDArray[np.float64]:
     """Probabilities of all labels; zero for those that were not learned."""
     outputs = np.zeros((X.shape[0], n_labels))
-    outputs[:, columns[model.classes_.astype(np.intp)]] = model.predict_proba(X)
+    with _threads_for(X.shape[0], X):
+        outputs[:, columns[model.classes_.astype(np.intp)]] = model.predict_proba(X)
     return outputs
+
+
+def _threads_for(n_rows: int, X: Matrix) -> AbstractContextManager[Any]:
+    """Context of one OpenMP thread if there are few numbers; BLAS is not limited.
+
+    Threads of boosting wait for each other in busy loops. On a machine that computes something else
+    60 rows took a minute, and one second with one thread.
+    """
+    few = n_rows * X.shape[1] < _FEW_NUMBERS
+    return threadpool_limits(1, user_api="openmp") if few else nullcontext()
 
 
 def _out_of_fold(

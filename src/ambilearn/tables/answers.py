@@ -16,6 +16,7 @@ from ambilearn.tables.candidate_columns import (
     blank_codes,
     blank_words,
     check_missing,
+    expand_patterns,
     warn_of_labels,
 )
 from ambilearn.tables.description import TableDescription
@@ -24,11 +25,14 @@ from ambilearn.tables.writing import append_columns
 if TYPE_CHECKING:
     import pandas as pd
 
+ITEM = "item"  # the column if none is named
 ANSWERS_COLUMN = "answers"  # in the table of features: the answers of annotators, as text
 
 
 def join_answers(about: TableDescription) -> tuple[str, CandidateColumns]:
     """Name of the table of features, and the candidates with the further column ``answers``.
+
+    Without a table of features, there is a row for each item of the answers.
 
     Raises InvalidFileError if a column is missing, an item is twice in the features, the features
     have a column ``answers``, or no answer fits any item. Warns of answers to items without
@@ -37,9 +41,12 @@ def join_answers(about: TableDescription) -> tuple[str, CandidateColumns]:
     """
     check_missing(about.missing)
     name, answers = about.file.read(about.source)
-    items_name, items = about.file.read(about.features_from)
     item, annotator, answer = about.item, about.annotator, about.answer
     check_columns(name, answers, [item, annotator, answer])
+    if about.features_from is None:
+        items_name, items = name, answers[[item]].drop_duplicates(ignore_index=True)
+    else:
+        items_name, items = about.file.read(about.features_from)
     check_columns(items_name, items, [item])
     if ANSWERS_COLUMN in items.columns:
         raise InvalidFileError(
@@ -65,6 +72,55 @@ def join_answers(about: TableDescription) -> tuple[str, CandidateColumns]:
     texts = [about.sep.join(map(str, labels)) for labels in _answers_by_frequency(votes)]
     joined = append_columns(items_name, items, {ANSWERS_COLUMN: texts})
     return items_name, CandidateColumns(sets, texts, votes, joined)
+
+
+def join_columns(about: TableDescription) -> "tuple[TableDescription, str, pd.DataFrame]":
+    """The table of features with the columns of candidates, which are in another table.
+
+    The rows are joined by the column ``item`` of both tables; if none is named, by the only column
+    that both have. It is not a feature. Returns the description without patterns, and the name and
+    content of the joined table. Raises InvalidFileError if there is no such column, if an item is
+    twice in a table, or if no item is in both. Warns of candidates for items without features.
+    """
+    name, answers = about.file.read(about.source)
+    items_name, items = about.file.read(about.features_from)
+    columns = expand_patterns(name, answers, about.candidates)
+    item = about.item
+    shared = [column for column in answers.columns if column in items.columns]
+    if item == ITEM and item not in shared:
+        if len(shared) != 1:
+            found = f"have {shorten_list(list(map(repr, shared)))}" if shared else "have no column"
+            raise InvalidFileError(
+                f"{name} and {items_name} {found} in common: name the column that joins them, "
+                "item (--item)."
+            )
+        item = shared[0]
+    for table_name, table, needed in (
+        (name, answers, [item, *columns]),
+        (items_name, items, [item]),
+    ):
+        check_columns(table_name, table, needed)
+        cells = table[item]
+        if (twice := cells[cells.duplicated()].tolist()) or cells.isna().any():
+            wrong = f"{twice[0]!r} twice" if twice else "an empty cell"
+            raise InvalidFileError(
+                f"{table_name}, column {item!r}: {wrong}. There must be one row for each item."
+            )
+    known = answers[item].isin(items[item])
+    if not known.any():
+        raise InvalidFileError(f"No {item!r} of {name} is in {items_name}.")
+    if not known.all():
+        lost = answers[item][~known].tolist()
+        warn_user(
+            f"{name}: {pluralize(len(lost), 'row')} without features left out: "
+            f"{shorten_list(list(map(repr, lost)), 3)}"
+        )
+    said = answers.set_index(item)[list(columns)].reindex(items[item])
+    joined = append_columns(
+        items_name, items, {column: said[column].to_list() for column in columns}
+    )
+    exclude = (*about.exclude, item)
+    return replace(about, candidates=columns, item=item, exclude=exclude), items_name, joined
 
 
 def _without_unanswered(

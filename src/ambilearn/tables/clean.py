@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class CleanedTable:
+class LabeledTable:
     """A table with a label for each row.
 
     Attributes
@@ -37,8 +37,7 @@ class CleanedTable:
         Label, score, confidence and margin of each row, in full precision.
     pair_scores : ndarray of shape (n_pairs,)
         Score of every candidate, in the order of ``table.candidates``: row *i* has the entries
-        ``indptr[i]:indptr[i + 1]``. ``model.calibration.cleaned`` has the confidences, if they are
-        calibrated.
+        ``indptr[i]:indptr[i + 1]``.
     order : ndarray of shape (n_rows,)
         Rows in the order of :func:`~ambilearn.tables.ranking.review_order`: the first is the row to
         look at first.
@@ -48,8 +47,6 @@ class CleanedTable:
         (the probability that no candidate is correct), the most likely other label as
         ``suggestion`` where ``doubt`` is above one half, and ``review_rank``, 1 for the row to look
         at first: that with the largest probability of a wrong label.
-    model : TableModel
-        The fitted model; it labels further tables.
     doubt : Doubt or None
         Held-out doubt in the candidates. None with ``fast`` or ``trust_candidates``, and the table
         has no columns of it;
@@ -61,7 +58,6 @@ class CleanedTable:
     pair_scores: NDArray[np.float64]
     order: NDArray[np.intp]
     frame: "pd.DataFrame"
-    model: TableModel
     doubt: Doubt | None = None
 
     def _repr_html_(self) -> str:
@@ -79,6 +75,23 @@ class CleanedTable:
         labels = sets.classes[sets.labels[pairs]].tolist()
         scores = self.pair_scores[pairs].tolist()
         return sorted(zip(labels, scores, strict=True), key=lambda pair: -pair[1])
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CleanedTable(LabeledTable):
+    """A table with a label for each row, and the model that chose the labels.
+
+    It has the attributes ``table``, ``choices``, ``pair_scores``, ``order``, ``frame`` and
+    ``doubt`` of a :class:`LabeledTable`, and the model.
+
+    Attributes
+    ----------
+    model : TableModel
+        The fitted model; it labels further tables. ``model.calibration.cleaned`` has the confidence
+        of every candidate, if scores are calibrated.
+    """
+
+    model: TableModel
 
 
 def clean_table(
@@ -157,7 +170,7 @@ def clean_table(
     frame = table.frame
     if prefix is not None:
         frame = append_results(table, choices, order, found, prefix, with_doubt=with_doubt)
-    return CleanedTable(table, choices, scores, order, frame, model, found)
+    return CleanedTable(table, choices, scores, order, frame, found, model=model)
 
 
 def check_new_columns(table: CandidateTable, prefix: str = "") -> None:

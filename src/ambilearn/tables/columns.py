@@ -117,6 +117,7 @@ def find_features(
     keep_all: bool = False,
     decimal: str = ".",
     embed: Mapping[str, str] | None = None,
+    allow_none: bool = False,
 ) -> Features:
     """Find the kind of each column, and leave out those that cannot help.
 
@@ -125,7 +126,8 @@ def find_features(
     ``keep_all``, because the user named the columns, row numbers and such texts are kept. Columns
     in ``categorical`` are categories even if all their cells are numbers, such as codes. ``name``
     is the name of the table in messages, and ``decimal`` the decimal sign of numbers in text.
-    ``embed`` has the names of pretrained networks for columns of texts or of image files.
+    ``embed`` has the names of pretrained networks for columns of texts or of image files. With
+    ``allow_none`` there may be no features.
 
     Raises InvalidFileError if a column has values other than numbers, text, dates and lists of
     numbers, if its name ends in a NUL character, or if no column is left. Warns if columns that are
@@ -168,7 +170,7 @@ def find_features(
             columns.append(Column(column, kind))
     if odd_numbers:
         warn_user(_describe_odd_numbers(name, odd_numbers, decimal))
-    if not columns:
+    if not columns and not allow_none:
         if left_out and len(frame) == 1:
             raise InvalidFileError(
                 f"{name} has only one row, and a method needs at least two to learn from. Add rows."
@@ -206,7 +208,8 @@ def _describe_no_features(name: str, frame: "pd.DataFrame", left_out: dict[str, 
 
     message = (
         f"{name}: no column is left as a feature. Features are all columns but those of "
-        "candidates, truth and exclude."
+        "candidates, truth and exclude. (`ambilearn clean` needs none if several annotators "
+        "answered.)"
     )
     if left_out:
         reasons = [f"{column!r} {reason}" for column, reason in left_out.items()]

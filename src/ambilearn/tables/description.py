@@ -90,11 +90,14 @@ class TableDescription:
     missing: str | None = None
     checked: Any = None
     file: FileFormat = field(default_factory=FileFormat)
+    votes_alone: bool = False  # answers of annotators without any feature are accepted
 
     @property
     def is_long_form(self) -> bool:
         """Whether the table has one answer per row."""
-        return self.features_from is not None
+        if self.candidates:
+            return False
+        return self.features_from is not None or (self.votes_alone and self.given_label is None)
 
     @property
     def label_columns(self) -> tuple[str, ...]:

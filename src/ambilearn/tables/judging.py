@@ -6,23 +6,29 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.pipeline import Pipeline
 
 from ambilearn._utils.progress import RoundProgress
 from ambilearn._utils.rounds import listen_to_rounds
 from ambilearn._utils.text import pluralize
 from ambilearn._utils.types import Params
-from ambilearn.candidates import CandidateSets
+from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.candidates.sets import pair_rows
 from ambilearn.confidence.calibration import Calibration
+from ambilearn.confidence.doubt import AnswerDoubt
 from ambilearn.crowd.classifier import CrowdClassifier
-from ambilearn.crowd.report import AnnotatorReport
+from ambilearn.crowd.dawid_skene_model import dawid_skene
+from ambilearn.crowd.report import AnnotatorReport, report_annotators
 from ambilearn.registry import find_method
+from ambilearn.tables.clean import LabeledTable, append_results, check_new_columns
 from ambilearn.tables.corrections import apply_corrections
 from ambilearn.tables.methods import choose_default, make_method
 from ambilearn.tables.preprocessing import fit_preprocessing
+from ambilearn.tables.ranking import choose_candidates, review_order
 from ambilearn.tables.read import CandidateTable, Judgment
 
+_LEAST_SHARE = 0.01  # of the best label: less likely labels are no candidates
 _CHOSEN_BY_ANSWERS = ("reg", "n_neighbors")  # one parameter, the first of these that a method has
 
 
@@ -128,21 +134,63 @@ def judge_table(
         "by the annotators' answers and the features",
         crowd.inverse_temperature_ if new_rows else None,
         of_logarithms=True,
-        cleaned=_candidate_confidences(crowd, sets, list(table.corrections.labels)),
+        cleaned=_candidate_confidences(
+            crowd.label_distributions_, crowd.classes_, sets, list(table.corrections.labels)
+        ),
     )
     judgment = Judgment(table.candidates, crowd.label_distributions_, calibration)
     judged = replace(table, candidates=sets, judgment=judgment)
     return JudgedTable(judged, crowd.annotators_, crowd.feature_trust_, crowd.best_params_)
 
 
+def clean_votes(
+    table: CandidateTable, *, trust_candidates: bool = False, prefix: str = ""
+) -> tuple[LabeledTable, AnnotatorReport]:
+    """Choose a label for each row by the answers alone, with the model of Dawid and Skene.
+
+    The probabilities of the model are scores without calibration. Checked rows keep the label that
+    a person has set. ``trust_candidates`` and ``prefix`` are those of
+    :func:`ambilearn.tables.clean_table`.
+    """
+    votes = table.votes
+    if votes is None:
+        raise ValueError(f"{table.name} has no votes to judge.")
+    check_new_columns(table, prefix)
+    settled = table.corrections.labels
+    posterior = dawid_skene(votes)
+    column = {label: j for j, label in enumerate(votes.classes.tolist())}
+    for row, label in settled.items():
+        if label in column:
+            posterior[row] = np.arange(len(column)) == column[label]
+    kept = posterior >= _LEAST_SHARE * posterior.max(axis=1, keepdims=True)
+    sets = as_candidates(sparse.csr_array(np.where(kept, posterior, 0.0)), classes=votes.classes)
+    sets = apply_corrections(sets, table.corrections)
+    calibration = Calibration("Dawid and Skene's model takes the annotators as independent")
+    judgment = Judgment(table.candidates, posterior, calibration)
+    judged = replace(table, candidates=sets, judgment=judgment)
+    scores = _candidate_confidences(posterior, votes.classes, sets, list(settled))
+    choices = choose_candidates(sets, scores, judged=posterior)
+    doubt = None
+    if not trust_candidates:
+        answers = AnswerDoubt.of_posterior(posterior, votes.classes, judged.given)
+        doubt = answers.settled(settled)
+    order = review_order(choices, doubt, settled)
+    frame = append_results(table, choices, order, doubt, prefix, with_doubt=not trust_candidates)
+    cleaned = LabeledTable(judged, choices, scores, order, frame, doubt)
+    return cleaned, report_annotators(votes, posterior)
+
+
 def _candidate_confidences(
-    crowd: CrowdClassifier, sets: CandidateSets, settled: list[int]
+    of_labels: NDArray[np.float64],
+    classes: NDArray[Any],
+    sets: CandidateSets,
+    settled: list[int],
 ) -> NDArray[np.float64]:
     """Confidence of every candidate; 1 in rows that a person has settled."""
     rows = pair_rows(sets)
-    column = {label: j for j, label in enumerate(crowd.classes_.tolist())}
+    column = {label: j for j, label in enumerate(classes.tolist())}
     columns = np.array([column.get(label, -1) for label in sets.classes.tolist()])
-    confidences: NDArray[np.float64] = crowd.label_distributions_[rows, columns[sets.labels]]
+    confidences: NDArray[np.float64] = of_labels[rows, columns[sets.labels]]
     confidences[np.isin(rows, settled)] = 1.0
     return confidences
 

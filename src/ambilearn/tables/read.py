@@ -21,6 +21,7 @@ from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.frames import check_columns
 from ambilearn.datasets.label_cells import parse_labels, whole_number_text
 from ambilearn.tables.candidate_columns import (
+    CandidateColumns,
     expand_patterns,
     parse_candidates,
 )
@@ -237,6 +238,8 @@ def read_candidate_table(
         Instead of ``candidates``: the column with the one label of each row, some of which may be
         wrong; see :func:`ambilearn.tables.correct_table`.
     features_from : path-like, file object or DataFrame, optional
+        With ``candidates``, a table with the features of the rows, joined by the column ``item`` of
+        both tables; if neither has a column of this name, by the only column that both have.
         Instead of ``candidates``, if ``source`` has the answers of annotators in long form, one in
         each row: a table with the column ``item`` and the features, one row for each item. Its rows
         and their order are those of the result, with a further column ``answers`` that has the
@@ -373,7 +376,12 @@ def read_table(about: TableDescription) -> CandidateTable:
         about = replace(about, candidates=(ANSWERS_COLUMN,), exclude=(*about.exclude, about.item))
         about, wanted = _assign_roles(name, parsed.frame, about)
     else:
-        name, frame = about.file.read(about.source)
+        if about.features_from is not None:
+            from ambilearn.tables.answers import join_columns
+
+            about, name, frame = join_columns(about)
+        else:
+            name, frame = about.file.read(about.source)
         about, wanted = _assign_roles(name, frame, about)
         parsed = parse_candidates(
             name,
@@ -403,7 +411,7 @@ def read_table(about: TableDescription) -> CandidateTable:
         texts=parsed.texts,
         candidates=sets,
         corrections=checked,
-        features=_find_features(name, frame, wanted, about, parsed.sets, truth),
+        features=_find_features(name, frame, wanted, about, parsed, truth),
         truth=truth,
         votes=parsed.votes,
     )
@@ -470,7 +478,7 @@ def _find_features(
     frame: "pd.DataFrame",
     wanted: Sequence[str],
     about: TableDescription,
-    sets: CandidateSets,
+    parsed: CandidateColumns,
     truth: list[Any] | None,
 ) -> Features:
     """The features; unless the user named them, without columns that hold labels."""
@@ -479,14 +487,14 @@ def _find_features(
     left_out: dict[str, str] = {}
     if not about.features:
         left_out = dict.fromkeys(_written_before(frame.columns), "was written by ambilearn")
-        labels = set(map(str, sets.classes.tolist()))
+        labels = set(map(str, parsed.sets.classes.tolist()))
         for column in wanted:
             if column in left_out:
                 continue
             cells = frame[column].to_list()
             if _holds_candidates(cells, labels, about.sep):
                 left_out[column] = "holds candidate labels"
-            elif column not in about.categorical and _agrees(cells, labels, sets, truth):
+            elif column not in about.categorical and _agrees(cells, labels, parsed.sets, truth):
                 left_out[column] = _HOLDS_TRUTH
     left_out = {column: reason for column, reason in left_out.items() if column in wanted}
     _warn_of_truth(name, left_out)
@@ -498,6 +506,7 @@ def _find_features(
         keep_all=bool(about.features),
         decimal=about.file.decimal,
         embed=about.embed,
+        allow_none=about.votes_alone and parsed.votes is not None,
     )
     return Features(found.columns, left_out | found.left_out)
 
