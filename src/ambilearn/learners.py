@@ -4,7 +4,6 @@ Ensembles, :mod:`ambilearn.confidence` and :mod:`ambilearn.crowd` accept any of 
 without a method learns from ordinary labels and weights of rows.
 """
 
-import warnings
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
@@ -22,6 +21,7 @@ from ambilearn._utils.interrupts import complete_fits_only
 from ambilearn._utils.progress import TimeLeft
 from ambilearn._utils.sklearn_compat import BaseSearchCV
 from ambilearn._utils.types import Array, Estimator, Matrix
+from ambilearn._utils.warnings import ignoring
 from ambilearn.backend import index_rows
 from ambilearn.backend.arrays import is_device_array
 from ambilearn.base import PartialLabelClassifier
@@ -136,8 +136,8 @@ def fit_folds(
     for i, (rest, rows) in enumerate(folds.split(np.empty(len(sets)))):
         progress(f"{stage}: fit {i + 1} of {total}{time_left.describe(i, total - i)}")
         columns = rest if pairwise else None
-        with warnings.catch_warnings(), complete_fits_only():
-            warnings.simplefilter("ignore")  # a fit to all rows gives the same warnings
+        # A fit to all rows gives the same warnings.
+        with ignoring(Warning), complete_fits_only():
             model = without_checkpoint(estimator)
             model.fit(_take(X, rest, columns), sets[rest])
         yield Fold(model, rows, _take(X, rows, columns))

@@ -73,7 +73,7 @@ def test_without_user_code_the_outermost_frame_is_the_location():
 def test_contexts_that_overlap_restore_the_filters():
     """As those of fits in several threads, which end in any order."""
     before = list(warnings.filters)
-    first, second = ignoring(FutureWarning), ignoring(FutureWarning)
+    first, second = ignoring(UserWarning), ignoring(FutureWarning)
     first.__enter__()
     second.__enter__()
     first.__exit__(None, None, None)

@@ -1,7 +1,6 @@
 """Checks of features, scores and weights: structure, types, and what is not a number."""
 
 import re
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from ambilearn._utils.types import Matrix
+from ambilearn._utils.warnings import ignoring
 
 
 def check_structure(values: Matrix, name: str) -> None:
@@ -148,8 +148,7 @@ def explain_unreadable(X: Matrix, error: Exception) -> None:
 def _is_unreadable(X: Matrix) -> bool:
     """Whether NumPy cannot convert X to numbers; other problems are reported elsewhere."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about complex numbers
+        with ignoring(Warning):  # about complex numbers
             np.asarray(X, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         return True

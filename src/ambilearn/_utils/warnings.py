@@ -42,17 +42,18 @@ def _package(frame: FrameType) -> str:
 
 @contextmanager
 def ignoring(category: type[Warning]) -> Iterator[None]:
-    """Context that ignores a category of warnings, for one category in the whole library.
+    """Context that ignores a category of warnings.
 
-    Several threads may enter and leave it in any order. ``warnings.catch_warnings`` restores the
-    filters that it has found, those of another thread: warnings could stay off in the process.
+    Several threads may enter and leave it in any order; the last one restores the filters.
+    ``warnings.catch_warnings`` restores the filters that it has found, those of another thread:
+    warnings could stay off in the process.
     """
     global _saved, _n_contexts
     with _lock:
         if not _n_contexts:
             _saved = warnings.catch_warnings()
             _saved.__enter__()
-            warnings.simplefilter("ignore", category)
+        warnings.simplefilter("ignore", category)
         _n_contexts += 1
     try:
         yield

@@ -1,6 +1,5 @@
 """Estimate labels and skills of annotators together, from answers and features."""
 
-import warnings
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
@@ -294,8 +293,7 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """
         if self._closed_form and len(votes) > 2:  # a method needs two rows
             (X,) = indexable(X)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # the fit to all rows gives the same warnings
+            with ignoring(Warning):  # which the fit to all rows gives, too
                 outputs = self._by_folds(estimator, X, votes)(self.candidates_)
             answered = votes.answers_per_item > 0
             self.inverse_temperature_ = fit_temperature(

@@ -1,6 +1,5 @@
 """PLDA: discrimination augmentation, which appends class prototypes to the features."""
 
-import warnings
 from numbers import Real
 from typing import Self
 
@@ -14,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from ambilearn._utils.rounds import LOOP_CONSTRAINTS, OuterLoop
 from ambilearn._utils.sklearn_compat import Interval, StrOptions, _check_feature_names_in
 from ambilearn._utils.types import AnyCandidates, Array, Matrix
+from ambilearn._utils.warnings import ignoring
 from ambilearn.backend import HOST, HostSupport
 from ambilearn.backend.host.neighbors import pair_distances, weights_to_csr
 from ambilearn.base import WeightedRowsClassifier, unchanged_on_error, unfitted_on_error
@@ -347,9 +347,8 @@ class PLDA(WeightedRowsClassifier, _Parameters):
         self.transformer_.n_features_in_ = self.n_features_in_
         augmented = self.transformer_._augment_training_rows(rows, candidates)
         learner = PLKNN(n_neighbors=self.n_neighbors, neighbors=self.neighbors)
-        with warnings.catch_warnings():
-            # The transformer has issued the warning about n_neighbors already.
-            warnings.simplefilter("ignore", UserWarning)
+        # The transformer has issued the warning about n_neighbors already.
+        with ignoring(UserWarning):
             self.estimator_ = learner._fit_rows(TrainingRows(augmented), candidates.sets)
         self.label_distributions_ = self.transformer_.label_distributions_
         self.n_iter_, self.objective_ = self.transformer_.n_iter_, self.transformer_.objective_
