@@ -1,11 +1,14 @@
 """Types of arrays, for annotations."""
 
-from typing import Any, TypeAlias
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 # An array of NumPy, or of another library of the array API standard: their interface is the same.
-Array: TypeAlias = np.ndarray
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array: TypeAlias = np.ndarray
+else:  # so that `ambilearn --help` does not import NumPy
+    Array = Any
 # A dense array or a SciPy sparse matrix, for instance validated rows. SciPy has no types.
 Matrix: TypeAlias = Any
 # A seed of scikit-learn.
