@@ -20,7 +20,7 @@ from pathlib import Path
 from time import perf_counter
 
 import numpy as np
-from common import data_folder, data_split, print_result
+from common import data_folder, data_split, excess_calibration_error, print_result
 from joblib import Parallel, delayed
 from scipy.stats import norm, t
 from sklearn.pipeline import make_pipeline
@@ -34,7 +34,7 @@ from ambilearn.confidence import (
     draw_audit,
     estimate_share_right,
 )
-from ambilearn.metrics import excess_calibration_error, expected_calibration_error
+from ambilearn.metrics import expected_calibration_error
 
 SETS, CROWDS = ("lost", "msrcv2", "fg-net"), ("music", "sentiment")
 METHODS = {"plcl": PLCL, "stack": lambda: PLStacking(random_state=0)}

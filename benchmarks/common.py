@@ -14,6 +14,7 @@ from sklearn.datasets import load_digits
 from sklearn.utils import gen_batches
 
 from ambilearn.datasets import DataNotFoundError, load_dataset
+from ambilearn.metrics import expected_calibration_error
 
 
 def print_result(name: str, **values) -> None:
@@ -30,6 +31,17 @@ def best_time(function, repeats):
         function()
         times.append(perf_counter() - began)
     return min(times)
+
+
+def excess_calibration_error(right, confidence, n_draws=200):
+    """Calibration error above that of outcomes that are drawn from the confidences.
+
+    Its expectation is 0 for perfect confidences, for any number of rows.
+    """
+    draw = np.random.RandomState(0).uniform
+    drawn = [draw(size=len(right)) < confidence for _ in range(n_draws)]
+    by_chance = np.mean([expected_calibration_error(each, confidence) for each in drawn])
+    return expected_calibration_error(right, confidence) - by_chance
 
 
 def make_ambiguous(n, d, n_labels, mean_candidates, seed=0):

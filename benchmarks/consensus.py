@@ -21,7 +21,7 @@ from time import process_time
 
 import numpy as np
 import pandas as pd
-from common import data_folder
+from common import data_folder, excess_calibration_error
 from crowd import load
 from PIL import Image
 from scipy.stats import binomtest
@@ -35,7 +35,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from ambilearn.crowd import Votes, consensus
-from ambilearn.metrics import excess_calibration_error, expected_calibration_error
+from ambilearn.metrics import expected_calibration_error
 
 CIFAR_CLASSES = ("airplane", "automobile", "bird", "cat", "deer")
 CIFAR_CLASSES += ("dog", "frog", "horse", "ship", "truck")

@@ -21,7 +21,7 @@ import argparse
 from unittest.mock import patch
 
 import numpy as np
-from common import data_folder
+from common import data_folder, excess_calibration_error
 from crowd import load_rows, make_features
 from scipy.stats import sem, t, zscore
 from sklearn.pipeline import make_pipeline
@@ -32,7 +32,7 @@ from ambilearn.crowd import CrowdClassifier, Votes, consensus
 from ambilearn.crowd import classifier as crowd_classifier
 from ambilearn.crowd.evidence import PooledEvidence, judge_rows
 from ambilearn.datasets import load_dataset
-from ambilearn.metrics import excess_calibration_error, expected_calibration_error
+from ambilearn.metrics import expected_calibration_error
 
 
 def product(votes, confidences, held_out, smoothing):

@@ -18,7 +18,7 @@ from time import process_time
 import numpy as np
 from cleanlab.filter import find_label_issues
 from cleanlab.rank import get_label_quality_scores
-from common import data_folder, music, print_result, sentiment
+from common import data_folder, excess_calibration_error, music, print_result, sentiment
 from scipy.stats import zscore
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.decomposition import TruncatedSVD
@@ -30,7 +30,6 @@ from sklearn.svm import SVC
 from ambilearn import LALO, PLAGGD, PLCL, PLCP, SURE, as_candidates, find_doubtful
 from ambilearn.confidence.tuned_ridge import choose_ridges
 from ambilearn.datasets import load_dataset
-from ambilearn.metrics import excess_calibration_error
 
 TABLES = ("digits", "ecoli", "glass", "steel", "vehicle")
 CROWDS = {"music": music, "sentiment": sentiment}

@@ -4,6 +4,7 @@ import numpy as np
 
 from ambilearn.backend import HOST
 from ambilearn.candidates import as_candidates
+from ambilearn.metrics import expected_calibration_error
 
 
 def ambiguous(n=40, d=4, n_labels=4, extra=0.3, seed=0):
@@ -26,3 +27,11 @@ def random_mask(rng, n, n_labels, extra=0.4):
 def support(y, **options):
     """Candidate pairs in host memory, from any form of candidate sets."""
     return HOST.support(as_candidates(y, **options))
+
+
+def excess_calibration_error(right, confidence, n_draws=200):
+    """Calibration error above that of outcomes that are drawn from the confidences."""
+    draw = np.random.RandomState(0).uniform
+    drawn = [draw(size=len(right)) < confidence for _ in range(n_draws)]
+    by_chance = np.mean([expected_calibration_error(each, confidence) for each in drawn])
+    return expected_calibration_error(right, confidence) - by_chance

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from problems import excess_calibration_error
 from scipy.special import expit, logit
 from sklearn.naive_bayes import GaussianNB
 
@@ -12,7 +13,6 @@ from ambilearn.confidence import (
     estimate_share_right,
 )
 from ambilearn.confidence.checked import _fit_curve
-from ambilearn.metrics import excess_calibration_error
 
 
 def population(distort, n=2000, seed=0):

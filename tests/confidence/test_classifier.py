@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from problems import excess_calibration_error
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_digits
 from sklearn.frozen import FrozenEstimator
@@ -11,7 +12,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from ambilearn import PLKNN
 from ambilearn.confidence import AuditedClassifier
-from ambilearn.metrics import excess_calibration_error
 
 
 @parametrize_with_checks([AuditedClassifier(GaussianNB())])

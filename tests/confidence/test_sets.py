@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from problems import excess_calibration_error
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.datasets import load_digits
@@ -14,7 +15,6 @@ from ambilearn import PLCL, PLKNN, SURE, PLVoting, as_candidates
 from ambilearn.base import PartialLabelClassifier
 from ambilearn.confidence import calibrate_candidates
 from ambilearn.confidence.sets import _excess_hits, _fit_to_sets
-from ambilearn.metrics import excess_calibration_error
 
 N_LABELS = 10
 

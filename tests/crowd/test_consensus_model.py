@@ -2,10 +2,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from annotators import make_sharing_crowd
+from problems import excess_calibration_error
 from sklearn.exceptions import ConvergenceWarning
 
 from ambilearn.crowd import Votes, consensus
-from ambilearn.metrics import excess_calibration_error
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from annotators import make_sharing_crowd
+from problems import excess_calibration_error
 
 from ambilearn.crowd import Votes
 from ambilearn.crowd.evidence import (
@@ -10,7 +11,6 @@ from ambilearn.crowd.evidence import (
 )
 from ambilearn.crowd.shared_mistakes import estimate_sharing, shared_log_likelihood
 from ambilearn.crowd.skills import Skills
-from ambilearn.metrics import excess_calibration_error
 
 
 def test_answers_and_features_as_by_hand():

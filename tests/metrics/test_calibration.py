@@ -3,10 +3,7 @@
 import numpy as np
 import pytest
 
-from ambilearn.metrics import (
-    excess_calibration_error,
-    expected_calibration_error,
-)
+from ambilearn.metrics import expected_calibration_error
 
 
 def literal_ece(correct, confidence, n_bins):
@@ -20,9 +17,8 @@ def literal_ece(correct, confidence, n_bins):
 
 
 def test_calibration_error_needs_a_bin():
-    for error in (expected_calibration_error, excess_calibration_error):
-        with pytest.raises(ValueError, match="n_bins must be at least 1; got 0"):
-            error([1, 0], [0.5, 0.5], n_bins=0)
+    with pytest.raises(ValueError, match="n_bins must be at least 1; got 0"):
+        expected_calibration_error([1, 0], [0.5, 0.5], n_bins=0)
 
 
 @pytest.mark.parametrize("n_bins", [1, 4, 10])
@@ -64,26 +60,6 @@ def test_weights_of_the_calibration_error():
     ) == pytest.approx(weighted)
 
 
-def test_excess_is_zero_for_perfect_confidences_and_positive_for_others():
-    rng = np.random.default_rng(2)
-    confidence = rng.random((40, 300))
-    correct = rng.random((40, 300)) < confidence
-    pairs = list(zip(correct, confidence, strict=True))
-    errors = [expected_calibration_error(*pair) for pair in pairs]
-    excess = [excess_calibration_error(*pair) for pair in pairs]
-    assert np.mean(errors) > 0.03
-    assert abs(np.mean(excess)) < 0.006
-    too_high = [excess_calibration_error(hits, np.sqrt(c)) for hits, c in pairs]
-    assert np.mean(too_high) > 0.08
-
-
-def test_excess_repeats_with_its_seed():
-    correct, confidence = [1, 0, 1, 1], [0.9, 0.4, 0.6, 0.8]
-    first = excess_calibration_error(correct, confidence, random_state=3)
-    assert first == excess_calibration_error(correct, confidence, random_state=3)
-    assert first != excess_calibration_error(correct, confidence, random_state=4)
-
-
 @pytest.mark.parametrize(
     ("correct", "confidence", "message"),
     [
@@ -96,9 +72,8 @@ def test_excess_repeats_with_its_seed():
     ],
 )
 def test_calibration_error_rejects(correct, confidence, message):
-    for metric in (expected_calibration_error, excess_calibration_error):
-        with pytest.raises(ValueError, match=message):
-            metric(correct, confidence)
+    with pytest.raises(ValueError, match=message):
+        expected_calibration_error(correct, confidence)
 
 
 def test_weighted_error_does_not_depend_on_the_order_of_the_rows():
@@ -114,8 +89,3 @@ def test_weighted_error_does_not_depend_on_the_order_of_the_rows():
             for rows in (np.arange(n), order)
         ]
         assert found[0] == pytest.approx(found[1])
-
-
-def test_no_draws_are_rejected():
-    with pytest.raises(ValueError, match="n_draws must be at least 1"):
-        excess_calibration_error([1, 0], [0.5, 0.5], n_draws=0)

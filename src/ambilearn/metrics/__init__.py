@@ -5,7 +5,7 @@ label :math:`\hat y_i`; :math:`[\cdot]` is 1 if the condition holds and 0 otherw
 
 With true labels: :func:`tolerance_accuracy` and :func:`transductive_accuracy`, in addition to
 :func:`sklearn.metrics.accuracy_score` for predictions.
-Of confidences: :func:`expected_calibration_error` and :func:`excess_calibration_error`.
+Of confidences: :func:`expected_calibration_error`.
 From candidate sets alone: :func:`covering_rate`, :func:`approximated_accuracy`, and as scorers for
 scikit-learn's searches :func:`covering_rate_scorer`, :func:`approximated_accuracy_scorer`. Every
 score takes ``sample_weight``, and is then the weighted mean over the rows.
@@ -16,7 +16,7 @@ from ambilearn.metrics.accuracies import (
     tolerance_accuracy,
     transductive_accuracy,
 )
-from ambilearn.metrics.calibration import excess_calibration_error, expected_calibration_error
+from ambilearn.metrics.calibration import expected_calibration_error
 from ambilearn.metrics.candidate_scores import (
     approximated_accuracy,
     approximated_accuracy_scorer,
@@ -30,7 +30,6 @@ __all__ = [
     "approximated_accuracy_scorer",
     "covering_rate",
     "covering_rate_scorer",
-    "excess_calibration_error",
     "expected_calibration_error",
     "tolerance_accuracy",
     "transductive_accuracy",
