@@ -94,6 +94,7 @@ def test_confusions_are_shown_as_a_display_of_scikit_learn():
     assert display.ax_.get_title() == "ben"
     assert [text.get_text() for text in display.text_.ravel()] == ["1", "2", "0", "1"]
     assert [label.get_text() for label in display.ax_.get_yticklabels()] == ["a", "b"]
+    assert display.ax_.get_xticklabels()[0].get_rotation() == 90  # long labels do not overlap
 
 
 def test_the_least_reliable_annotators_come_first_and_those_with_few_answers_last():

@@ -322,7 +322,9 @@ def test_a_notebook_shows_the_rows_to_look_at_first(table):
     assert heading[:3] == ["row", "names", "label"]
     assert [int(row[0]) for row in first] == cleaned.order[:10].tolist()
     assert [row[2] for row in first] == cleaned.choices.labels[cleaned.order[:10]].tolist()
-    assert "60 rows" in cleaned._repr_html_()
+    assert cleaned._repr_html_().startswith(f"<p>{repr(cleaned).strip('<>')}</p>")
+    assert repr(cleaned).startswith("<CleanedTable ")
+    assert repr(cleaned).endswith("people.csv: 60 rows, 5 features, 3 labels>")
     assert [int(row[0]) for row in rows(cleaned.doubt)[1:]] == cleaned.doubt.order[:10].tolist()
     sets = cleaned.table.candidates
     assert rows(sets)[1] == ["0", ", ".join(map(str, sets[0]))]

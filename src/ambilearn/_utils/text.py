@@ -73,14 +73,15 @@ def report_lone_surrogates(where: str = "The table") -> Iterator[None]:
 def html_table(title: str, headings: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """A title and the first rows of a table, for a notebook.
 
-    >>> html_table("1 row", ["a", "b"], [["<a>", 1 / 3], [None, 2]])  # doctest: +ELLIPSIS
-    '<p>1 row</p><table><tr><th>a</th><th>b</th></tr><tr><td>&lt;a&gt;</td><td>0.333...</table>'
+    >>> html_table("1 row", ["a", "b"], [["<a>", 1 / 3], [None, 2e-31]])  # doctest: +ELLIPSIS
+    '<p>1 row</p>...<td>&lt;a&gt;</td><td>0.333333</td></tr><tr><td></td><td>0</td></tr></table>'
     """
 
     def text(cell: object) -> str:
         if not isinstance(cell, str) and str(cell) in ("None", "nan", "<NA>", "NaT"):
             return ""
-        return escape(f"{cell:.6g}" if isinstance(cell, float) else str(cell))
+        number = isinstance(cell, float)
+        return escape(f"{cell:.6f}".rstrip("0").rstrip(".") if number else str(cell))
 
     def line(cells: Sequence[object], tag: str) -> str:
         return "".join(f"<{tag}>{text(cell)}</{tag}>" for cell in cells)

@@ -343,7 +343,7 @@ method_options = add_options(
         metavar="NAME=VALUE",
         help="Parameter of the method, such as n_neighbors=5, or of a member of a stack, such as "
         "plcl__reg=0.1. Without --method, a parameter that only plcl has selects plcl. Kernel "
-        "methods use all rows, or 2000 landmarks from 20 000 rows on, unless n_landmarks=N is set; "
+        "methods use all rows, or 2000 landmarks from 20,000 rows on, unless n_landmarks=N is set; "
         "with --device always all rows. Can be repeated.",
     ),
     LEARNING.flag("--tune", help="Choose parameters by cross-validation on the candidates."),

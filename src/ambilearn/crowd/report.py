@@ -110,7 +110,8 @@ class AnnotatorReport:
 
         shown = ConfusionMatrixDisplay(self.counts[annotator], display_labels=self.classes)
         with requires_extra("paper", purpose="Drawing figures"):
-            shown.plot(values_format=".0f", colorbar=False)
+            shown.plot(values_format=".0f", colorbar=False, xticks_rotation="vertical")
+        shown.figure_.set_layout_engine("constrained")
         shown.ax_.set(title=str(self.annotators[annotator]), xlabel="given", ylabel="right")
         return shown
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LabeledTable:
     """A table with a label for each row.
 
@@ -60,13 +60,16 @@ class LabeledTable:
     frame: "pd.DataFrame"
     doubt: Doubt | None = None
 
+    def __repr__(self) -> str:
+        return repr(self.table).replace("CandidateTable", type(self).__name__, 1)
+
     def _repr_html_(self) -> str:
         """The rows to look at first, for a notebook."""
         table = self.table
         new = self.frame.columns[len(table.frame.columns) :]
         columns = [*table.candidate_columns, *new]
         first = self.frame.iloc[self.order][columns].itertuples(name=None)
-        return html_table(repr(table).strip("<>"), ["row", *columns], first)
+        return html_table(repr(self).strip("<>"), ["row", *columns], first)
 
     def candidates(self, row: int) -> list[tuple[Any, float]]:
         """Candidates of a row with their scores, the largest first."""
@@ -77,7 +80,7 @@ class LabeledTable:
         return sorted(zip(labels, scores, strict=True), key=lambda pair: -pair[1])
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class CleanedTable(LabeledTable):
     """A table with a label for each row, and the model that chose the labels.
 
