@@ -74,8 +74,7 @@ def write_model(console: Console, request: Request, plan: Plan, out: Path) -> No
     describe_model(console, model, plan.params)
     describe_calibration(console, model.calibration, new_rows=True)
     if not request.table.given_label:  # else the share of right labels is shown with the correction
-        learned = plan.table.with_min_votes(model.min_votes)
-        describe_accuracy(console, learned, model.method.transduction_)
+        describe_accuracy(console, plan.table, model.method.transduction_)
     save(console, model, out, request, plan.table)
 
 

@@ -225,8 +225,7 @@ candidate_options = add_options(
         "--min-votes",
         type=click.IntRange(1),
         metavar="N",
-        help="With several annotators: number of votes that a candidate needs. By default 1; "
-        "--tune also tries 2.",
+        help="With several annotators: number of votes that a candidate needs. By default 1.",
     ),
     LABELS.option(
         "--fallback",

@@ -291,7 +291,7 @@ def make_learner(
             device=device,
             progress=progress,
         )
-        estimator, table = clone(model.method), table.with_min_votes(model.min_votes)
+        estimator = clone(model.method)
     check_images(table, estimator)
     estimator, _ = with_own_device(estimator, device)
     _, X = fit_preprocessing(table, progress)

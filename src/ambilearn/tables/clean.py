@@ -160,7 +160,6 @@ def clean_table(
         device=device,
         progress=progress,
     )
-    table = table.with_min_votes(model.min_votes)  # as the model was fitted
     scores = table.score_candidates(model.method)
     confidences = model.calibration.cleaned
     found, with_doubt = None, not (fast or trust_candidates)

@@ -201,7 +201,6 @@ def _tuning_grid(method: str, params: Params) -> dict[str, Any]:
     names = [name for name in _CHOSEN_BY_ANSWERS if name in tuned and name not in params]
     if not names:
         raise ValueError(
-            "There is nothing left to choose: leave out --tune, give fewer parameters, or use "
-            "--no-weight-annotators to choose how many votes make a candidate."
+            "There is nothing left to choose: leave out --tune, or give fewer parameters."
         )
     return {names[0]: tuned[names[0]]}

@@ -74,11 +74,6 @@ class TableModel:
         return classes
 
     @property
-    def min_votes(self) -> int:
-        """Votes that make a candidate, if a search chose that; one otherwise."""
-        return int(self.about["chosen"].get("min_votes", 1))
-
-    @property
     def was_interrupted(self) -> bool:
         """Whether Ctrl-C ended the fit, or the fits for the calibration, early."""
         return bool(self.about.get("interrupted"))  # unknown in a model file of version 0.1
@@ -228,8 +223,7 @@ def fit_table(
         Parameters of the method that differ from its defaults.
     tune : bool, default=False
         Choose the other parameters by cross-validation on the candidate sets; no true label is
-        used. Tries 16 points of a grid, the defaults among them; where the table has votes in
-        several columns and ``min_votes`` is not given, it tries one and two votes.
+        used. Tries 16 points of a grid, the defaults among them.
     random_state : int, default=0
         Seed.
     device : str, optional
@@ -306,9 +300,10 @@ def fit_with_outputs(
         grid = {name: values for name, values in tuned if name not in (params or {})}
         from ambilearn.tables.parameter_search import tune_parameters
 
-        chosen, score = tune_parameters(estimator, grid, X, table, random_state, progress)
-        table = table.with_min_votes(chosen.get("min_votes", 1))
-        estimator.set_params(**{k: v for k, v in chosen.items() if k != "min_votes"})
+        chosen, score = tune_parameters(
+            estimator, grid, X, table.candidates, random_state, progress
+        )
+        estimator.set_params(**chosen)
     stage = f"fitting {find_method(method).name} to {_describe_rows(table, X)}"
     with listen_to_rounds(RoundProgress(stage, progress)):
         if device is None:

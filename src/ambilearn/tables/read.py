@@ -138,21 +138,6 @@ class CandidateTable:
         """Confidence of every label of the votes, if the annotators were judged."""
         return None if self.judgment is None else self.judgment.confidences
 
-    @cached_property
-    def two_votes(self) -> CandidateSets | None:
-        """Candidate sets of the labels with at least two votes (of all, if none has two).
-
-        None if there are no votes, the number of votes was given, annotators were judged, or the
-        sets are the same. A search may use these sets instead of ``candidates``.
-        """
-        if self.votes is None or self.description.min_votes is not None or self.judgment:
-            return None
-        from ambilearn.tables.corrections import apply_corrections
-
-        sets = self.votes.to_candidates(min_votes=2, fallback="union")
-        corrected = apply_corrections(sets, self.corrections)
-        return corrected if len(corrected.labels) < len(self.candidates.labels) else None
-
     def score_candidates(self, method: Estimator) -> NDArray[np.float64]:
         """Score of every candidate: by the judged annotators, or as a fitted method learned it."""
         if self.judgment is not None and self.judgment.calibration.cleaned is not None:
@@ -163,13 +148,6 @@ class CandidateTable:
             method.label_distributions_
         )
         return learned
-
-    def with_min_votes(self, min_votes: int) -> "CandidateTable":
-        """The table as it is (1), or with ``two_votes`` as its candidates (2)."""
-        if min_votes == 1 or self.two_votes is None:
-            return self
-        about = replace(self.description, min_votes=min_votes)
-        return replace(self, description=about, candidates=self.two_votes)
 
     def with_checked(self, labels: Mapping[int, Label]) -> "CandidateTable":
         """The table with labels that a person has set; annotators have to be judged again."""
@@ -271,8 +249,7 @@ def read_candidate_table(
         Further folders from which images are allowed. A relative path that is not found in the
         folder of the table is looked up there.
     min_votes : int, optional
-        With several annotators: votes that a label needs. One by default; a search for parameters
-        then also tries two.
+        With several annotators: votes that a label needs. One by default.
     fallback : {"error", "union"}, default="error"
         What to do with a row in which no label has enough votes: raise an error, or take all its
         votes.
