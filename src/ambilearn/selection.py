@@ -28,9 +28,10 @@ from ambilearn._utils.sklearn_compat import (
 )
 from ambilearn._utils.types import AnyCandidates, Estimator, Matrix, Params, RandomState
 from ambilearn.backend.arrays import to_numpy
-from ambilearn.base import PartialLabelClassifier, unchanged_on_error
+from ambilearn.base import PartialLabelClassifier
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.candidates.masks import is_unnamed_mask
+from ambilearn.fitting import unchanged_on_error
 from ambilearn.learners import without_checkpoint
 from ambilearn.metrics.candidate_scores import SCORERS
 from ambilearn.validation import check_row_weights

@@ -4,7 +4,6 @@ from numbers import Number
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
 from sklearn.base import BaseEstimator
@@ -19,10 +18,9 @@ from ambilearn._utils.array_checks import (
     explain_unreadable,
 )
 from ambilearn._utils.sklearn_compat import _check_sample_weight, _num_samples
-from ambilearn._utils.types import Array, Matrix
-from ambilearn.backend import HOST, Backend, choose_backend
+from ambilearn._utils.types import Matrix
+from ambilearn.backend import HOST, Backend
 from ambilearn.backend.arrays import to_numpy
-from ambilearn.backend.device_arrays import check_device_array
 
 # Squares of larger numbers, and products of a few of them, leave the range of floating point.
 _MAX_MAGNITUDE = 1e75
@@ -58,28 +56,6 @@ def validate_rows(estimator: BaseEstimator, X: Matrix, **options: Any) -> Any:
     check_magnitude(X)
     # Of a csr_matrix, `*` would be the matrix product.
     return csr_array(X) if issparse(X) else X
-
-
-def validate_device_rows(
-    estimator: BaseEstimator,
-    X: Array,
-    *,
-    reset: bool = True,
-    copy: bool = False,
-    ensure_min_samples: int = 1,
-) -> Array:
-    """Rows of a user on a device as float64 array, checked as by :func:`validate_rows`."""
-    given, X = X, check_device_array(X)
-    if copy and X is given:
-        X = array_namespace(X).asarray(X, copy=True)
-    if X.shape[0] < ensure_min_samples or X.shape[1] < 1:
-        raise ValueError(
-            f"Found array with shape {tuple(X.shape)} while a minimum of {ensure_min_samples} rows "
-            f"and 1 feature is required by {type(estimator).__name__}."
-        )
-    validate_data(estimator, X, reset=reset, skip_check_array=True)
-    check_magnitude(X, choose_backend(X))
-    return X
 
 
 def check_row_weights(

@@ -11,9 +11,10 @@ from typing import Any
 
 import sklearn
 from array_api_compat import array_namespace, device, is_array_api_obj
+from sklearn.utils.validation import validate_data
 
 from ambilearn._utils.optional import requires_extra
-from ambilearn._utils.types import Array, Estimator
+from ambilearn._utils.types import Array, Estimator, Matrix
 from ambilearn.backend.arrays import DISPATCH_HINT, is_device_array, is_host_array, on_device
 
 
@@ -46,6 +47,27 @@ def check_device_array(X: Array) -> Array:
     return X if X.dtype == xp.float64 else xp.astype(X, xp.float64)
 
 
+def validate_device_rows(
+    estimator: Estimator,
+    X: Array,
+    *,
+    reset: bool = True,
+    copy: bool = False,
+    ensure_min_samples: int = 1,
+) -> Array:
+    """Rows of a user on a device as float64 array, checked."""
+    given, X = X, check_device_array(X)
+    if copy and X is given:
+        X = array_namespace(X).asarray(X, copy=True)
+    if X.shape[0] < ensure_min_samples or X.shape[1] < 1:
+        raise ValueError(
+            f"Found array with shape {tuple(X.shape)} while a minimum of {ensure_min_samples} rows "
+            f"and 1 feature is required by {type(estimator).__name__}."
+        )
+    validate_data(estimator, X, reset=reset, skip_check_array=True)
+    return X
+
+
 def on_same_device(array: object, like: object) -> bool:
     """Whether two arrays belong to the same library and device."""
     if not (is_array_api_obj(array) and is_array_api_obj(like)):
@@ -74,6 +96,14 @@ def describe_device(array: object) -> str:
     if not is_device_array(array):
         return "NumPy"
     return f"{type(array).__module__.partition('.')[0]} on {device(array)}"
+
+
+def not_supported_on_device(what: str, X: Matrix) -> ValueError:
+    """The error for an estimator that cannot compute on the device of X."""
+    return ValueError(
+        f"{what} does not support device arrays, and X is an array of {describe_device(X)}: pass a "
+        "NumPy array, or use a method that supports them, such as PLCL."
+    )
 
 
 @contextmanager

@@ -30,7 +30,6 @@ from ambilearn._utils.types import (
     RandomState,
 )
 from ambilearn._utils.warnings import ignoring, warn_user
-from ambilearn.base import unfitted_on_error
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.confidence.temperature import fit_temperature, scale_scores
 from ambilearn.crowd.dawid_skene_model import dawid_skene
@@ -39,6 +38,7 @@ from ambilearn.crowd.held_out import HeldOut, HeldOutByFolds, HeldOutByRidge, fi
 from ambilearn.crowd.report import AnnotatorReport, report_annotators
 from ambilearn.crowd.skills import Skills, Smoothing
 from ambilearn.crowd.votes import Votes, as_votes
+from ambilearn.fitting import unfitted_on_error
 from ambilearn.learners import (
     align_columns,
     find_ridge_method,

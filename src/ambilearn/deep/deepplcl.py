@@ -19,8 +19,9 @@ from ambilearn._utils.sklearn_compat import Interval, StrOptions
 from ambilearn._utils.types import AnyCandidates, RandomState
 from ambilearn._utils.warnings import InterruptedWarning, warn_user
 from ambilearn.backend import HOST, Backend, Support
-from ambilearn.base import WeightedRowsClassifier, unchanged_on_error
+from ambilearn.base import PartialLabelClassifier
 from ambilearn.candidates import CandidateSets
+from ambilearn.fitting import WeightedRowsMixin, unchanged_on_error
 from ambilearn.rows import TrainingRows
 
 if TYPE_CHECKING:
@@ -37,7 +38,9 @@ _POSITIVE = Interval(Real, 0, None, closed="neither")
 _SHARE = Interval(Real, 0, 1, closed="both")
 
 
-class DeepPLCL(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsClassifier):
+class DeepPLCL(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedRowsMixin, PartialLabelClassifier
+):
     r"""Deep PL-CL: a network with an ordinary and a complementary head.
 
     A network maps a row to features, on which an ordinary head f (softmax) gives the probability of

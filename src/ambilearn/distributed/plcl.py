@@ -13,11 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 from ambilearn._utils.rounds import OuterLoop
 from ambilearn._utils.sklearn_compat import Interval
 from ambilearn._utils.types import AnyCandidates, Estimator, Matrix, Params, RandomState
-from ambilearn.base import forget_fit, unfitted_on_error
 from ambilearn.distributed import rounds
 from ambilearn.distributed.blocks import Parts, RowBlocks, persist_now
 from ambilearn.distributed.partitions import partition_rows, restore_blocks
 from ambilearn.distributed.results import RowResults, predict_blocks, score_blocks
+from ambilearn.fitting import forget_fit, unfitted_on_error
 from ambilearn.graph.neighbors import usable_neighbors
 from ambilearn.kernel.functions import KernelFunction
 from ambilearn.kernel.landmarks import (

@@ -14,7 +14,8 @@ from sklearn.utils.validation import validate_data
 
 from ambilearn._utils.sklearn_compat import _BaseComposition, _safe_indexing
 from ambilearn._utils.types import AnyCandidates, Estimator, Matrix, Params, RandomState
-from ambilearn.base import PartialLabelClassifier, not_supported_on_device
+from ambilearn.backend.device_arrays import not_supported_on_device
+from ambilearn.base import PartialLabelClassifier
 from ambilearn.candidates import CandidateSets
 from ambilearn.kernel.landmarks import LANDMARKS_CONSTRAINT
 from ambilearn.learners import find_ridge_method, is_search, method_inside, takes_row_weights

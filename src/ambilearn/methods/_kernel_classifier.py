@@ -13,11 +13,12 @@ from sklearn.utils import Tags
 from ambilearn._utils.rounds import LOOP_CONSTRAINTS
 from ambilearn._utils.sklearn_compat import Interval, StrOptions
 from ambilearn._utils.types import Estimator, Matrix
-from ambilearn.backend import Support
+from ambilearn.backend import Support, choose_backend
 from ambilearn.backend.arrays import column_centers, is_out_of_memory
 from ambilearn.backend.device_arrays import describe_device
-from ambilearn.base import WeightedRowsClassifier
+from ambilearn.base import PartialLabelClassifier
 from ambilearn.candidates import CandidateSets
+from ambilearn.fitting import WeightedRowsMixin
 from ambilearn.graph.neighbors import NEIGHBOR_CONSTRAINTS
 from ambilearn.kernel.functions import KernelFunction, check_symmetric, cross_kernel
 from ambilearn.kernel.landmarks import LANDMARKS_CONSTRAINT, check_dense_labels
@@ -30,7 +31,7 @@ WEIGHTS = (0.01, 0.1, 0.5, 1.0, 2.0, 4.0)
 RIDGES = (0.001, 0.01, 0.03, 0.05, 0.1, 0.3, 1.0)
 
 
-class KernelPartialLabelClassifier(WeightedRowsClassifier):
+class KernelPartialLabelClassifier(WeightedRowsMixin, PartialLabelClassifier):
     """Base of the methods whose classifier is ridge regression of the confidences.
 
     A subclass has the parameters ``kernel`` and ``sigma``, and for a low-rank kernel also
@@ -144,7 +145,7 @@ class KernelPartialLabelClassifier(WeightedRowsClassifier):
             return X @ self.coef_.T + self.intercept_
         if self._pairwise:
             return X @ self.dual_coef_ + self.intercept_
-        backend, parts = self._choose_backend(X), []
+        backend, parts = choose_backend(X), []
         for rows in backend.blocks(X, self.dual_coef_.shape[0]):
             K = cross_kernel(X[rows, ...], self.X_fit_, self.kernel, self.sigma_, backend=backend)
             parts.append(K @ self.dual_coef_ + self.intercept_)

@@ -25,7 +25,8 @@ from ambilearn._utils.rounds import LOOP_CONSTRAINTS, Round, report_round
 from ambilearn._utils.sklearn_compat import HasMethods, Interval, StrOptions, _safe_indexing
 from ambilearn._utils.types import Estimator, Matrix, RandomState
 from ambilearn.backend import HOST, HostSupport, Support
-from ambilearn.base import WeightedRowsClassifier
+from ambilearn.base import PartialLabelClassifier
+from ambilearn.fitting import WeightedRowsMixin
 from ambilearn.learners import is_search, method_inside, weight_argument, without_preprocessing
 from ambilearn.methods._votes import normalize_candidate_votes, normalize_votes
 from ambilearn.rows import TrainingRows
@@ -39,7 +40,7 @@ _DEFAULTS = {
 }
 
 
-class CandidateClassifier(MetaEstimatorMixin, WeightedRowsClassifier):
+class CandidateClassifier(MetaEstimatorMixin, WeightedRowsMixin, PartialLabelClassifier):
     r"""Any classifier with probabilities, in a loop that learns from candidate sets.
 
     The confidences :math:`P` of the candidates start as the shares of their weights

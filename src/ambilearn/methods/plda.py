@@ -1,7 +1,7 @@
 """PLDA: discrimination augmentation, which appends class prototypes to the features."""
 
+from dataclasses import replace
 from numbers import Real
-from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,10 +14,10 @@ from ambilearn._utils.rounds import LOOP_CONSTRAINTS, OuterLoop
 from ambilearn._utils.sklearn_compat import Interval, StrOptions, _check_feature_names_in
 from ambilearn._utils.types import AnyCandidates, Array, Matrix
 from ambilearn._utils.warnings import ignoring
-from ambilearn.backend import HOST, HostSupport
+from ambilearn.backend import HOST, HostSupport, Support
 from ambilearn.backend.host.neighbors import pair_distances, weights_to_csr
-from ambilearn.base import WeightedRowsClassifier, unchanged_on_error, unfitted_on_error
-from ambilearn.candidates import as_candidates
+from ambilearn.base import PartialLabelClassifier
+from ambilearn.fitting import CandidateEstimator, WeightedRowsMixin
 from ambilearn.graph.neighbors import (
     NEIGHBOR_CONSTRAINTS,
     NEIGHBOR_COUNTS,
@@ -27,10 +27,9 @@ from ambilearn.graph.similarity import SimilarityGraph
 from ambilearn.methods._docs import insert_shared_docs
 from ambilearn.methods.plknn import PLKNN
 from ambilearn.rows import TrainingRows
-from ambilearn.validation import validate_rows
 
 
-class _Parameters(BaseEstimator):
+class _Parameters(CandidateEstimator):
     """The parameters that the transformer and the method share."""
 
     _parameter_constraints = {
@@ -103,6 +102,7 @@ class PLDATransformer(TransformerMixin, _Parameters):
     label_distributions_ : ndarray or csr_array of shape (n, l)
         Confidences F of the training rows: zero for labels that are not candidates; each row sums
         to one. Sparse if y is a sparse mask.
+    {transduction_}
     prototypes_ : ndarray or csr_array of shape (l, d)
         The prototypes; zero for a label that is never a candidate. Sparse if X is sparse.
     {objective_}
@@ -143,24 +143,6 @@ class PLDATransformer(TransformerMixin, _Parameters):
     array(['cat', 'dog'], dtype='<U3')
     """
 
-    def fit(self, X: Matrix, y: AnyCandidates) -> Self:
-        """Learn confidences and prototypes.
-
-        Parameters
-        ----------
-        X : array-like, data frame or sparse matrix of shape (n, d)
-            Training rows.
-        y : sequence of label collections, mask of shape (n, l), or labels of shape (n,)
-            Candidate sets; see :func:`ambilearn.candidates.as_candidates`.
-
-        Returns
-        -------
-        self : object
-            The fitted transformer.
-        """
-        self._fit(X, y)
-        return self
-
     def fit_transform(self, X: Matrix, y: AnyCandidates) -> Matrix:
         """Fit, and append to each training row the mean prototype weighted with its confidences.
 
@@ -175,7 +157,7 @@ class PLDATransformer(TransformerMixin, _Parameters):
         -------
         augmented : ndarray or csr_array of shape (n, 2d)
         """
-        return self._fit(X, y)
+        return self.fit(X, y)._augmented_rows()
 
     def transform(self, X: Matrix) -> Matrix:
         """Append a prototype to each new row.
@@ -191,7 +173,7 @@ class PLDATransformer(TransformerMixin, _Parameters):
             Sparse if the training rows are sparse.
         """
         check_is_fitted(self)
-        return self._augment_new(validate_rows(self, X, reset=False))
+        return self._augment_new(self._validate_rows(X, reset=False))
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Array:
         """Names of the augmented features: those of X, then those with prefix ``prototype_``.
@@ -209,16 +191,8 @@ class PLDATransformer(TransformerMixin, _Parameters):
         names = _check_feature_names_in(self, input_features)
         return np.concatenate([names, [f"prototype_{name}" for name in names]]).astype(object)
 
-    def _fit(self, X: Matrix, y: AnyCandidates) -> Matrix:
-        """Fit, and return the augmented training rows."""
-        with unchanged_on_error(self):
-            self._validate_params()
-            X = validate_rows(self, X, ensure_min_samples=2, copy=True)
-            candidates = HOST.support(as_candidates(y, n_rows=X.shape[0]))
-        with unfitted_on_error(self):
-            return self._augment_training_rows(TrainingRows(X), candidates)
-
-    def _augment_training_rows(self, rows: TrainingRows, candidates: HostSupport) -> Matrix:
+    def _fit(self, rows: TrainingRows, candidates: Support) -> None:
+        candidates = HostSupport(candidates.sets, HOST)
         X, neighbors = rows.X, rows.neighbors(self.n_neighbors, self.neighbors)
         graph = SimilarityGraph(neighbors, candidates)
 
@@ -234,14 +208,12 @@ class PLDATransformer(TransformerMixin, _Parameters):
             objective = 2 * graph.roughness(f) + cost @ f
             loop.record(f, previous, candidates.n_rows, float(objective))
 
-        self.classes_ = candidates.classes
         self.label_distributions_ = candidates.as_output(f)
         self.prototypes_ = C
         self._search = neighbors.search
         self.sigma_ = graph.sigma
         self.X_fit_ = X
-        self.n_iter_, self.objective_ = loop.n_iter, np.array(loop.objective)
-        return _append(X, candidates.to_csr(f) @ C)
+        self.n_iter_, self.objective_ = loop.n_iter, loop.history
 
     def _cost(self, X: Matrix, candidates: HostSupport, C: Matrix) -> NDArray[np.float64]:
         r"""Linear cost of every candidate: :math:`\lambda \|x_i - c_j\|^2 - \rho \Pi_{ij}`."""
@@ -257,23 +229,28 @@ class PLDATransformer(TransformerMixin, _Parameters):
         # underflowing to zero.
         closeness = np.exp((squared.min(axis=1, keepdims=True) - squared) / self.sigma_**2)
         weights = closeness / closeness.sum(axis=1, keepdims=True)
-        confidences = (
-            weights_to_csr(neighbor_indices, weights, self.X_fit_.shape[0])
-            @ self.label_distributions_
-        )
+        graph = weights_to_csr(neighbor_indices, weights, self.X_fit_.shape[0])
+        confidences = graph @ self.label_distributions_
         if self.assignment == "hard":
             return _append(X, self.prototypes_[confidences.argmax(axis=1)])
-        return _append(X, sparse.csr_array(confidences) @ self.prototypes_)
+        return self._append_means(X, sparse.csr_array(confidences))
+
+    def _augmented_rows(self) -> Matrix:
+        """The training rows with the mean prototype of each."""
+        return self._append_means(self.X_fit_, sparse.csr_array(self.label_distributions_))
+
+    def _append_means(self, X: Matrix, confidences: sparse.csr_array) -> Matrix:
+        """Append the mean of the prototypes, weighted with the confidences of each row."""
+        return _append(X, confidences @ self.prototypes_)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         tags.target_tags.required = True
         return tags
 
 
 @insert_shared_docs
-class PLDA(WeightedRowsClassifier, _Parameters):
+class PLDA(WeightedRowsMixin, PartialLabelClassifier, _Parameters):
     r"""Discrimination augmentation followed by a classifier (PLDA).
 
     :class:`PLDATransformer` appends class prototypes to the features, and PL-KNN is fitted to the
@@ -341,17 +318,16 @@ class PLDA(WeightedRowsClassifier, _Parameters):
     _parameter_constraints = _Parameters._parameter_constraints
     _tuning_grid = {"lam": (0.001, 0.01, 0.1, 1.0), "n_neighbors": NEIGHBOR_COUNTS}
 
-    def _fit(self, rows: TrainingRows, candidates: AnyCandidates) -> None:
-        params = self.get_params(deep=False)
-        self.transformer_ = PLDATransformer(**params)
-        self.transformer_.n_features_in_ = self.n_features_in_
-        augmented = self.transformer_._augment_training_rows(rows, candidates)
+    def _fit(self, rows: TrainingRows, candidates: Support) -> None:
+        sets, unweighted = candidates.sets, replace(candidates.sets, row_weights=None)
+        augment = PLDATransformer(**self.get_params(deep=False))
+        self.transformer_ = augment._fit_rows(rows, unweighted)
         learner = PLKNN(n_neighbors=self.n_neighbors, neighbors=self.neighbors)
         # The transformer has issued the warning about n_neighbors already.
         with ignoring(UserWarning):
-            self.estimator_ = learner._fit_rows(TrainingRows(augmented), candidates.sets)
-        self.label_distributions_ = self.transformer_.label_distributions_
-        self.n_iter_, self.objective_ = self.transformer_.n_iter_, self.transformer_.objective_
+            self.estimator_ = learner._fit_rows(TrainingRows(augment._augmented_rows()), sets)
+        self.label_distributions_ = augment.label_distributions_
+        self.n_iter_, self.objective_ = augment.n_iter_, augment.objective_
 
     def _scores(self, X: Matrix) -> NDArray[np.float64]:
         return self.estimator_._checked_scores(self.transformer_._augment_new(X))

@@ -8,7 +8,8 @@ from sklearn.base import BaseEstimator
 
 from ambilearn._utils.types import Matrix
 from ambilearn.backend import Support
-from ambilearn.base import WeightedRowsClassifier
+from ambilearn.base import PartialLabelClassifier
+from ambilearn.fitting import WeightedRowsMixin
 from ambilearn.graph.neighbors import NEIGHBOR_CONSTRAINTS, match_sparsity
 from ambilearn.methods._docs import insert_shared_docs
 from ambilearn.methods._votes import normalize_candidate_votes, normalize_votes
@@ -16,7 +17,7 @@ from ambilearn.rows import TrainingRows
 
 
 @insert_shared_docs
-class PLKNN(WeightedRowsClassifier):
+class PLKNN(WeightedRowsMixin, PartialLabelClassifier):
     r"""k-nearest-neighbor voting with candidate sets (PL-KNN).
 
     Each of the *k* nearest training rows votes for all of its candidates, with a weight that
