@@ -21,7 +21,7 @@ from ambilearn.cli.outputs import table_writer
 from ambilearn.cli.plan import FAST, Request
 
 if TYPE_CHECKING:
-    from ambilearn.tables.read import CandidateTable
+    from ambilearn.tables.candidate_table import CandidateTable
 
 
 @click.command(

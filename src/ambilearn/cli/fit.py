@@ -22,8 +22,8 @@ from ambilearn.cli.plan import Plan, Request
 from ambilearn.cli.predict import predict
 
 if TYPE_CHECKING:
+    from ambilearn.tables.candidate_table import CandidateTable
     from ambilearn.tables.model import TableModel
-    from ambilearn.tables.read import CandidateTable
 
 _PREDICTED = ("label", "score", "confidence")  # new columns of `predict`
 

@@ -1,9 +1,9 @@
 """The table that `clean`, `fit` and `review` learn from, and how they learn from it."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -13,13 +13,13 @@ from ambilearn._utils.types import Params
 from ambilearn.cli.console import Console, standard_input
 from ambilearn.cli.outputs import check_outputs
 from ambilearn.registry import METHODS
-from ambilearn.tables.description import FileFormat, TableDescription
+from ambilearn.tables.description import FileFormat, TableDescription, fill
 
 if TYPE_CHECKING:
     from ambilearn.crowd.report import AnnotatorReport
+    from ambilearn.tables.candidate_table import CandidateTable
     from ambilearn.tables.clean import LabeledTable
     from ambilearn.tables.given_labels import CorrectedTable
-    from ambilearn.tables.read import CandidateTable
 
 
 FAST = (
@@ -30,7 +30,6 @@ _NO_ANNOTATORS = (
     "There are no annotators to judge: name several columns with --candidates, or pass answers in "
     "long form with --item, --annotator and --answer."
 )
-_Kind = TypeVar("_Kind")
 _LONG_FORM = ("item", "annotator", "answer", "features_from")  # options of answers in long form
 
 
@@ -71,11 +70,14 @@ class Request:
         ``votes_alone``: the command can use answers of annotators without features.
         """
         _check_form(options, votes_alone)
-        # Without long form, its options have no value, and the description has defaults for them.
-        filled = {name: value for name, value in options.items() if value is not None}
-        table = _fill(TableDescription, filled, source=source, file=file_format(source, filled))
-        table = replace(table, votes_alone=votes_alone)
-        return _fill(cls, filled, table=table)
+        table = fill(
+            TableDescription,
+            options,
+            source=source,
+            file=file_format(source, options),
+            votes_alone=votes_alone,
+        )
+        return fill(cls, options, table=table)
 
     def check(self, console: Console, *outputs: Path | None) -> None:
         """Raise an error for unusable files, options and devices before any work is done."""
@@ -136,7 +138,7 @@ class Request:
 
     def read(self) -> "CandidateTable":
         """Read the table; images that are neither learned from nor embedded are not a feature."""
-        from ambilearn.tables.read import read_table
+        from ambilearn.tables.candidate_table import read_table
 
         about = replace(self.table, source=open_table(self.table.source))
         if about.image is None or self.learns_from_images:
@@ -338,16 +340,9 @@ def _check_form(options: dict[str, Any], votes_alone: bool) -> None:
         )
 
 
-def _fill(kind: type[_Kind], options: dict[str, Any], **given: Any) -> _Kind:
-    """An object whose attributes are the options of the same names."""
-    names = {each.name for each in fields(kind)}  # type: ignore[arg-type]
-    return kind(**{name: options[name] for name in names & options.keys()} | given)
-
-
 def file_format(source: str, options: dict[str, Any]) -> FileFormat:
     """How to read a table; standard input is CSV unless its format is named."""
-    filled = {name: value for name, value in options.items() if value is not None}
-    found = _fill(FileFormat, filled)
+    found = fill(FileFormat, options)
     return replace(found, format="csv") if source == "-" and found.format is None else found
 
 

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from ambilearn.confidence.calibration import Calibration
     from ambilearn.confidence.doubt import Doubt
     from ambilearn.crowd.report import AnnotatorReport
+    from ambilearn.tables.candidate_table import CandidateTable
     from ambilearn.tables.clean import LabeledTable
     from ambilearn.tables.given_labels import CorrectedTable
     from ambilearn.tables.model import TableModel
-    from ambilearn.tables.read import CandidateTable
 
 _CHECK_FIRST = "\nCheck these rows first (the first row is 0):"
 CLOSE_CALL_MARGIN = 0.1

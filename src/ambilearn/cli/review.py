@@ -31,7 +31,7 @@ from ambilearn.registry import METHODS
 if TYPE_CHECKING:
     from ambilearn.review.from_table import JudgedTable
     from ambilearn.review.images import Images
-    from ambilearn.tables.read import CandidateTable
+    from ambilearn.tables.candidate_table import CandidateTable
 
 JOURNAL_START = b'{"format":"ambilearn review journal"'
 SERVER = Section("Server")

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ambilearn.review.process import SessionProcess
     from ambilearn.review.server import ReviewServer
     from ambilearn.review.service import ReviewService
-    from ambilearn.tables.read import CandidateTable
+    from ambilearn.tables.candidate_table import CandidateTable
 
 _ADDRESS = re.compile(rb"(http://127\.0\.0\.1:(\d{1,5})/([\w-]{20,64})/)")
 

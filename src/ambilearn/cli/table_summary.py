@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from ambilearn._utils.labels import normalize_label
 from ambilearn._utils.text import pluralize, shorten_list, shorten_repr
 from ambilearn.cli.console import Console
+from ambilearn.tables.candidate_table import CandidateTable
 from ambilearn.tables.columns import parse_features
-from ambilearn.tables.read import CandidateTable
 
 _MAX_NAMED_COLUMNS = 5
 # id, image_id, imageId, uuid; not "humid".

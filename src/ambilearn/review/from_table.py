@@ -20,12 +20,12 @@ from ambilearn.datasets.label_cells import parse_labels, whole_number_text
 from ambilearn.review.images import Images, Shown
 from ambilearn.review.record import CELLS_SHOWN, Review, ReviewRow
 from ambilearn.tables.candidate_columns import expand_patterns
+from ambilearn.tables.candidate_table import CandidateTable
 from ambilearn.tables.clean import CleanedTable
 from ambilearn.tables.columns import LISTS, TELLS_NOTHING
 from ambilearn.tables.given_labels import CorrectedTable
 from ambilearn.tables.image_files import find_image_column
 from ambilearn.tables.ranking import Choices
-from ambilearn.tables.read import CandidateTable
 
 if TYPE_CHECKING:
     import pandas as pd

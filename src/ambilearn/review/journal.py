@@ -24,7 +24,7 @@ from ambilearn.review.actions import MAX_LABEL, is_name
 from ambilearn.review.from_table import format_cell
 
 if TYPE_CHECKING:
-    from ambilearn.tables.read import CandidateTable
+    from ambilearn.tables.candidate_table import CandidateTable
 
 _FORMAT = "ambilearn review journal"
 _VERSION = 2

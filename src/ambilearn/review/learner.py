@@ -19,6 +19,7 @@ from ambilearn.confidence.find_doubtful import doubt_of_outputs
 from ambilearn.confidence.held_out import hold_out
 from ambilearn.learners import find_ridge_method, method_inside, without_preprocessing
 from ambilearn.methods.plcl import PLCL
+from ambilearn.tables.candidate_table import CandidateTable
 from ambilearn.tables.corrections import apply_corrections
 from ambilearn.tables.description import Corrections
 from ambilearn.tables.devices import with_own_device
@@ -27,7 +28,6 @@ from ambilearn.tables.judging import judge_table
 from ambilearn.tables.methods import make_method
 from ambilearn.tables.model import check_images, fit_table
 from ambilearn.tables.preprocessing import fit_preprocessing
-from ambilearn.tables.read import CandidateTable
 
 Labels = Mapping[int, Label]
 Judge = Callable[[Labels], NDArray[np.float64]]

@@ -3,6 +3,8 @@
 from .audit import AuditedTable as AuditedTable
 from .audit import audit_table as audit_table
 from .audit import compare_tables as compare_tables
+from .candidate_table import CandidateTable as CandidateTable
+from .candidate_table import Judgment as Judgment
 from .clean import CleanedTable as CleanedTable
 from .clean import clean_table as clean_table
 from .description import Corrections as Corrections
@@ -15,8 +17,6 @@ from .model import TableModel as TableModel
 from .model import fit_table as fit_table
 from .model_file import load_model as load_model
 from .model_file import save_model as save_model
-from .read import CandidateTable as CandidateTable
-from .read import Judgment as Judgment
 from .read import read_candidate_table as read_candidate_table
 from .skops_format import InvalidModelError as InvalidModelError
 from .skops_format import UnsupportedSkopsError as UnsupportedSkopsError

@@ -18,8 +18,8 @@ from ambilearn.confidence.share import ShareEstimate, estimate_share_right
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.frames import check_columns
 from ambilearn.datasets.label_cells import whole_number_text
+from ambilearn.tables.corrections import parse_truth
 from ambilearn.tables.description import NEW_COLUMNS
-from ambilearn.tables.read import parse_truth
 from ambilearn.tables.writing import replace_columns
 
 if TYPE_CHECKING:

@@ -15,10 +15,10 @@ from ambilearn.backend import HOST
 from ambilearn.confidence.doubt import AnswerDoubt, Doubt
 from ambilearn.confidence.find_doubtful import doubt_of_outputs
 from ambilearn.confidence.held_out import HeldOut, hold_out
+from ambilearn.tables.candidate_table import CandidateTable
 from ambilearn.tables.description import NEW_COLUMNS
 from ambilearn.tables.model import TableModel, choice_columns, fit_with_outputs, rows_on_device
 from ambilearn.tables.ranking import Choices, choose_candidates, review_order
-from ambilearn.tables.read import CandidateTable
 from ambilearn.tables.writing import append_columns
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Labels that a person chose, in a file that belongs to a table.
+"""Labels that are known: chosen by a person, in a file that belongs to a table, or in a column.
 
 The file is a CSV table with the columns ``row`` (counted from 0, without the header),
 ``candidates`` (the candidates of that row as the table writes them, in any order, to see that both
@@ -7,22 +7,26 @@ files belong together) and ``label`` (the choice, which need not be among the ca
 """
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from math import isfinite
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
 from ambilearn._utils.files import atomic_write
-from ambilearn._utils.labels import normalize_label, split_labels
+from ambilearn._utils.labels import MISSING_WORDS, normalize_label, split_labels
 from ambilearn._utils.text import shorten_repr
 from ambilearn._utils.types import Array, Label
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.frames import check_columns, read_frame, source_name
+from ambilearn.datasets.label_cells import parse_labels, whole_number_text
 from ambilearn.tables.description import Corrections
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 COLUMNS = ("row", "candidates", "label")
 _BOOLEANS = {"true": True, "false": False}
@@ -142,3 +146,31 @@ def parse_new_label(where: str, text: str, classes: Array) -> Any:
             f"{kind}."
         )
     return label
+
+
+def parse_truth(
+    name: str, frame: "pd.DataFrame", column: str, labels: Iterable[Label]
+) -> list[Any]:
+    """The true label of each row, None where it is not known.
+
+    A word for missing is a label if it is among the labels of the table.
+    """
+    names = set(map(str, labels))
+    unknown = MISSING_WORDS - names
+    truths = []
+    for i, cell in enumerate(frame[column].to_list()):
+        try:
+            found = parse_labels(cell, None, i)
+        except ValueError as error:
+            raise InvalidFileError(f"{name}, column {column!r}: {error}") from error
+        if len(found) > 1:
+            raise InvalidFileError(
+                f"{name}, column {column!r}, row {i}: expected one label, found "
+                f"{shorten_repr(cell)}. "
+                "Leave the cell empty where the true label is not known."
+            )
+        truth = found.pop() if found else None
+        if isinstance(truth, str) and truth not in names and whole_number_text(truth) in names:
+            truth = whole_number_text(truth)
+        truths.append(None if truth in unknown else truth)
+    return truths

@@ -1,9 +1,9 @@
 """How a user's table is read: one description, which Python arguments and commands fill."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ambilearn._utils.types import Label
 from ambilearn.datasets.frames import (
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 # Which `clean` writes; adding one also takes a line in `clean.append_results`.
 NEW_COLUMNS = ("label", "score", "confidence", "doubt", "suggestion", "review_rank")
 FILE_NAME = "name of the file"  # in the attributes of a data frame that was read from one
+_SEVERAL = ("candidates", "features", "exclude", "categorical", "no_answer")  # may be one value
+_Kind = TypeVar("_Kind")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,6 +94,12 @@ class TableDescription:
     file: FileFormat = field(default_factory=FileFormat)
     votes_alone: bool = False  # answers of annotators without any feature are accepted
 
+    def __post_init__(self) -> None:
+        """Convert single names and lists to tuples."""
+        for name in _SEVERAL:
+            object.__setattr__(self, name, as_tuple(getattr(self, name)))
+        object.__setattr__(self, "image_folders", tuple(map(Path, self.image_folders)))
+
     @property
     def is_long_form(self) -> bool:
         """Whether the table has one answer per row."""
@@ -130,3 +138,10 @@ def as_tuple(values: Any) -> tuple[Any, ...]:
         return ()
     several = isinstance(values, Iterable) and not isinstance(values, (str, bytes))
     return tuple(values) if several else (values,)
+
+
+def fill(kind: type[_Kind], options: Mapping[str, Any], **given: Any) -> _Kind:
+    """An object whose attributes are the options of the same names; None keeps the default."""
+    names = {each.name for each in fields(kind)}  # type: ignore[arg-type]
+    known = {name: value for name, value in options.items() if name in names and value is not None}
+    return kind(**known | given)

@@ -15,13 +15,13 @@ from ambilearn.confidence.find_doubtful import find_doubtful
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.label_cells import parse_labels
 from ambilearn.methods.sure import SURE
+from ambilearn.tables.candidate_table import CandidateTable
 from ambilearn.tables.clean import append_results, check_new_columns
 from ambilearn.tables.devices import device_rows
 from ambilearn.tables.methods import make_method
 from ambilearn.tables.model import check_images
 from ambilearn.tables.preprocessing import fit_preprocessing
 from ambilearn.tables.ranking import Choices, choose_labels, review_order
-from ambilearn.tables.read import CandidateTable
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -21,12 +21,12 @@ from ambilearn.crowd.classifier import CrowdClassifier
 from ambilearn.crowd.dawid_skene_model import dawid_skene
 from ambilearn.crowd.report import AnnotatorReport, report_annotators
 from ambilearn.registry import find_method
+from ambilearn.tables.candidate_table import CandidateTable, Judgment
 from ambilearn.tables.clean import LabeledTable, append_results, check_new_columns
 from ambilearn.tables.corrections import apply_corrections
 from ambilearn.tables.methods import choose_default, make_method
 from ambilearn.tables.preprocessing import fit_preprocessing
 from ambilearn.tables.ranking import choose_candidates, review_order
-from ambilearn.tables.read import CandidateTable, Judgment
 
 _LEAST_SHARE = 0.01  # of the best label: less likely labels are no candidates
 _CHOSEN_BY_ANSWERS = ("reg", "n_neighbors")  # one parameter, the first of these that a method has

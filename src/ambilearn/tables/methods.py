@@ -10,7 +10,7 @@ from ambilearn.kernel.landmarks import DEFAULT_N_LANDMARKS, MAX_DENSE_LABELS, MA
 from ambilearn.registry import find_method
 
 if TYPE_CHECKING:
-    from ambilearn.tables.read import CandidateTable
+    from ambilearn.tables.candidate_table import CandidateTable
 
 _LARGEST_INTEGER = 2**63 - 1  # which every array can hold
 # Above, a fit of the stack takes minutes; PL-CL takes a third of the time.

@@ -25,11 +25,11 @@ from ambilearn.confidence.held_out import HeldOut, hold_out
 from ambilearn.confidence.sets import calibrate_outputs
 from ambilearn.datasets.frames import check_frame
 from ambilearn.registry import find_method
+from ambilearn.tables.candidate_table import CandidateTable
 from ambilearn.tables.columns import Column, parse_features
 from ambilearn.tables.methods import choose_default, make_method
 from ambilearn.tables.preprocessing import find_embeddings, fit_preprocessing
 from ambilearn.tables.ranking import Choices, choose_candidates, choose_labels
-from ambilearn.tables.read import CandidateTable
 from ambilearn.tables.writing import append_columns
 
 if TYPE_CHECKING:

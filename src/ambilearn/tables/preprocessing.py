@@ -15,7 +15,7 @@ from ambilearn.tables.columns import EMBEDDED, Column
 
 if TYPE_CHECKING:
     from ambilearn.features.pretrained import PretrainedFeatures
-    from ambilearn.tables.read import CandidateTable
+    from ambilearn.tables.candidate_table import CandidateTable
 
 MISSING_CATEGORY = "(missing)"
 # A text of unit length would weigh as much as one number. Sentences with three columns of noise
