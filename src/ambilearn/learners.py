@@ -27,8 +27,6 @@ from ambilearn.backend.arrays import is_device_array
 from ambilearn.base import PartialLabelClassifier
 from ambilearn.candidates import CandidateSets
 
-HELD_OUT_ROUNDS = 4  # rounds of held-out outputs, each from the confidences of the previous one
-
 
 def method_inside(estimator: Estimator) -> PartialLabelClassifier | None:
     """The method that learns from candidate sets in an estimator; None if there is none.

@@ -54,9 +54,9 @@ def test_a_label_is_wrong_if_another_candidate_or_none_is_right():
 
 
 def test_doubt_follows_the_outputs():
-    doubt = Doubt(np.array([0.0, 0.5, 0.9]), OTHER[:3], change_by=lambda change: 2 * change)
-    shifted = doubt.shifted(np.array([1.0, 0.5, -1.0]))
-    np.testing.assert_allclose(shifted.score, [0, expit(1), expit(logit(0.9) - 2)])
+    doubt = Doubt(np.array([0.0, 0.5, 0.9]), OTHER[:3], score_after=lambda change: 0.5 + change)
+    shifted = doubt.shifted(np.array([0.25, 0.25, 0.125]))
+    assert shifted.score.tolist() == [0, 0.75, 0.625]
     assert shifted.suggestion.tolist() == [None, "a", "a"]
 
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from problems import ambiguous
 from scipy import sparse
-from scipy.special import softmax
+from scipy.special import logit, softmax
 from sklearn.linear_model import LogisticRegression, LogisticRegressionCV, Ridge
 from sklearn.metrics import roc_auc_score
 from sklearn.neighbors import KNeighborsClassifier
@@ -85,7 +85,7 @@ def test_outputs_are_those_of_regressions_that_leave_out_each_row_in_turn(weight
     doubt = find_doubtful(X, sets, estimator=SURE(reg=0.5, kernel="linear"))
     model = fit_missing_truth(outputs, mask == 1)
     proba = softmax(model.factor * outputs + model.bias, axis=1)
-    expected = model.probability((proba * mask).sum(axis=1), mask.sum(axis=1))
+    expected = model.probability(logit((proba * mask).sum(axis=1)), mask.sum(axis=1))
     np.testing.assert_allclose(doubt.score, expected, atol=1e-5)
     other = np.where(mask == 1, -1, proba).argmax(axis=1)
     np.testing.assert_array_equal(doubt.other.astype(int), other)
@@ -119,7 +119,7 @@ def test_votes_of_neighbors_are_held_out_without_a_fold():
     votes = PLKNN().fit(X, mask).train_output_
     model = fit_missing_truth(votes, mask == 1)
     proba = softmax(model.factor * votes + model.bias, axis=1)
-    expected = model.probability((proba * mask).sum(axis=1), mask.sum(axis=1))
+    expected = model.probability(logit((proba * mask).sum(axis=1)), mask.sum(axis=1))
     for sets in (mask, sparse.csr_array(mask)):
         np.testing.assert_allclose(find_doubtful(X, sets, estimator=PLKNN()).score, expected)
 

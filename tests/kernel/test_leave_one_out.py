@@ -88,9 +88,9 @@ def both(features, ridge=0.2):
 def held_out(regressor, values, sets):
     """All held-out outputs as one matrix; every entry must come exactly once."""
     outputs = np.full((sets.n_rows, sets.n_labels), np.nan)
-    for rows, labels, block in LeaveOneOut(regressor, sets).held_out(values):
-        assert np.isnan(outputs[np.ix_(rows, labels)]).all()
-        outputs[np.ix_(rows, labels)] = block
+    for rows, block in LeaveOneOut(regressor, sets).held_out(values):
+        assert np.isnan(outputs[rows]).all()
+        outputs[rows] = block
     return outputs
 
 

@@ -40,9 +40,9 @@ class Doubt:
     within : csr_array of shape (n_rows, n_labels) or None
         Probability of each candidate if the true label is one, by the held-out outputs; None if
         they are unknown.
-    change_by : callable or None
-        Function that returns the change of the log odds of the score by a change of the outputs;
-        None if the score does not depend on them.
+    score_after : callable or None
+        Function that returns the scores after a change of the outputs of ``other``, less that of
+        the best candidate; None if they do not depend on outputs.
     classes : ndarray of shape (n_labels,) or None
         The labels of the columns of ``within``.
     of_member : bool
@@ -53,7 +53,7 @@ class Doubt:
     suggestion: Array = field(init=False)
     other: Array
     within: Any = None
-    change_by: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None = None
+    score_after: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None = None
     classes: Array | None = None
     of_member: bool = False
 
@@ -142,11 +142,9 @@ class Doubt:
 
     def shifted(self, change: NDArray[np.float64]) -> "Doubt":
         """Doubt after a change of the outputs of ``other``, less that of the best candidate."""
-        if self.change_by is None:
+        if self.score_after is None:
             return self
-        with np.errstate(divide="ignore"):
-            score = expit(logit(self.score) + self.change_by(change))
-        return replace(self, score=score)
+        return replace(self, score=np.where(self.score > 0, self.score_after(change), 0.0))
 
     def settled(self, rows: Collection[int]) -> Self:
         """Doubt in which the labels of some rows, which a person has chosen, are certain."""

@@ -1,6 +1,6 @@
 """The function that finds doubtful labels, for candidate sets and for ordinary labels."""
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
@@ -161,9 +161,8 @@ def find_doubtful(
         outputs, sets = read_probabilities(pred_probs, labels, classes)
         if has_ordinary_labels(sets):
             return judge_labels(outputs, sets)
-        rows, columns = map(np.arange, sets.shape)
-        blocks = [OutputBlock(rows, columns, np.exp(outputs))]
-        return _doubt_of_sets(lambda: blocks, HOST.support(sets), True, random_state)
+        blocks = [OutputBlock(np.arange(len(sets)), np.exp(outputs))]
+        return judge_sets(lambda: blocks, HOST.support(sets), random_state)
     if estimator is not None and method_inside(estimator) is None:
         raise TypeError(
             f"{type(estimator).__name__} does not learn from candidate sets: pass a method of this "
@@ -188,21 +187,7 @@ def doubt_of_outputs(held_out: HeldOut, candidates: HostSupport, random_state: i
     if has_ordinary_labels(candidates.sets):
         outputs = join_blocks(held_out.outputs(), candidates.sets.shape)
         return judge_labels(outputs, candidates.sets)
-    return _doubt_of_sets(held_out.outputs, candidates, held_out.own, random_state)
-
-
-def _doubt_of_sets(
-    outputs: Callable[[], Iterable[OutputBlock]],
-    candidates: HostSupport,
-    own: bool,
-    random_state: int | None,
-) -> Doubt:
-    """Doubt from held-out outputs; ``own`` if they are those of the method, fitted to all rows."""
-    found = judge_sets(outputs, candidates, random_state)
-    other = candidates.classes.astype(object)[found.other]
-    other[found.other < 0] = None
-    within = candidates.to_csr(found.within)
-    return Doubt(found.missing, other, within, found.change_by, candidates.classes, not own)
+    return judge_sets(held_out.outputs, candidates, random_state, of_member=not held_out.own)
 
 
 def _uses_probabilities(

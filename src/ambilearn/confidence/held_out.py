@@ -14,13 +14,13 @@ from ambilearn._utils.types import Estimator, Matrix
 from ambilearn.backend import HostSupport, index_rows
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.base import PartialLabelClassifier
-from ambilearn.confidence.missing_truth import gather_inside
 from ambilearn.kernel.leave_one_out import OutputBlock
-from ambilearn.learners import HELD_OUT_ROUNDS, Fold, find_ridge_method, fit_folds, method_inside
+from ambilearn.learners import Fold, find_ridge_method, fit_folds, method_inside
 from ambilearn.rows import TrainingRows
 
 STAGE = "predicting every row from the others"  # status message
 _HALVES = 2  # folds of a method that has no closed form
+_ROUNDS = 3  # of held-out outputs, from which the targets of the last outputs are projected
 
 
 class HeldOut(NamedTuple):
@@ -71,7 +71,8 @@ def hold_out(
             ridge._training_rows(X) if rows is None else rows, candidates.sets
         )
         own = not getattr(estimator, "_is_ensemble", False)
-        return HeldOut(leave_one_out(regressor, candidates), ridge, own)
+        targets = project_outputs(regressor.held_out, candidates)
+        return HeldOut(partial(regressor.held_out, targets), ridge, own)
     method: Estimator = method_inside(estimator)
     if has_held_out_outputs(estimator) and n_folds is None:
         progress(STAGE)
@@ -83,21 +84,37 @@ def hold_out(
         raise ValueError(f"X has {candidates.n_rows} rows, but folds need at least three.")
     n_folds = _HALVES if n_folds is None else n_folds
     folds = fit_folds(estimator, X, candidates.sets, n_folds, random_state, progress, stage=STAGE)
-    labels = np.arange(candidates.n_labels)
-    return HeldOut(partial(_outputs_of_folds, list(folds), labels), method, False)
+    return HeldOut(partial(_outputs_of_folds, list(folds)), method, False)
 
 
-def leave_one_out(regressor: Any, candidates: HostSupport) -> Callable[[], Iterable[OutputBlock]]:
-    """Function that returns leave-one-out outputs in closed form.
+def project_outputs(
+    held_out: Callable[[NDArray[np.float64]], Iterable[OutputBlock]], candidates: HostSupport
+) -> NDArray[np.float64]:
+    """Targets of each candidate for leave-one-out outputs in closed form, by rounds of outputs.
 
     The targets are first the shares of the candidates, then the outputs projected onto the
-    candidates, so that no row's confidences come from its own fit.
+    candidates, so that no row's confidences come from its own fit. ``held_out`` returns the
+    outputs for targets.
     """
     targets = candidates.prior()
-    for _ in range(HELD_OUT_ROUNDS - 1 if (candidates.sizes > 1).any() else 0):
-        inside = gather_inside(regressor.held_out(targets), candidates)
+    for _ in range(_ROUNDS if (candidates.sizes > 1).any() else 0):
+        inside = np.empty(len(targets))
+        for rows, outputs in held_out(targets):
+            pairs, places = pairs_of_rows(candidates, rows)
+            inside[pairs] = outputs[places]
         targets = candidates.simplex.project(inside + candidates.preference())
-    return lambda: regressor.held_out(targets)
+    return targets
+
+
+def pairs_of_rows(
+    candidates: HostSupport, rows: NDArray[np.intp]
+) -> tuple[NDArray[np.intp], tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """Candidates of some rows, and their places in a matrix of these rows and all labels."""
+    place = np.full(candidates.n_rows, -1)
+    place[rows] = np.arange(len(rows))
+    at = place[candidates.rows]
+    pairs = np.flatnonzero(at >= 0)
+    return pairs, (at[pairs], candidates.labels[pairs])
 
 
 def has_held_out_outputs(estimator: Estimator) -> bool:
@@ -108,18 +125,17 @@ def has_held_out_outputs(estimator: Estimator) -> bool:
 def _training_outputs(model: PartialLabelClassifier) -> Iterator[OutputBlock]:
     """Outputs of a fitted method on its training rows, which are held out."""
     outputs: Any = to_numpy(model.train_output_)
-    labels = np.arange(model.classes_.shape[0])
-    for rows in row_blocks(outputs.shape[0], 4 * len(labels)):
+    for rows in row_blocks(outputs.shape[0], 4 * outputs.shape[1]):
         block = outputs[rows].toarray() if sparse.issparse(outputs) else outputs[rows]
-        yield OutputBlock(np.arange(rows.start, rows.stop), labels, block)
+        yield OutputBlock(np.arange(rows.start, rows.stop), block)
 
 
-def _outputs_of_folds(folds: list[Fold], labels: NDArray[np.intp]) -> Iterator[OutputBlock]:
+def _outputs_of_folds(folds: list[Fold]) -> Iterator[OutputBlock]:
     """Outputs of estimators that were fitted without a fold of the rows."""
     for fold in folds:
-        for part in row_blocks(len(fold.rows), 4 * len(labels)):
+        for part in row_blocks(len(fold.rows), 4 * len(fold.model.classes_)):
             block = index_rows(fold.X, np.arange(part.start, part.stop))
-            yield OutputBlock(fold.rows[part], labels, _outputs(fold.model, block))
+            yield OutputBlock(fold.rows[part], _outputs(fold.model, block))
 
 
 def _outputs(model: Estimator, X: Matrix) -> NDArray[np.float64]:
@@ -133,6 +149,6 @@ def _outputs(model: Estimator, X: Matrix) -> NDArray[np.float64]:
 def join_blocks(blocks: Iterable[OutputBlock], shape: tuple[int, int]) -> NDArray[np.float64]:
     """All outputs as one matrix of shape (n, l)."""
     joined = np.empty(shape)
-    for rows, labels, outputs in blocks:
-        joined[np.ix_(rows, labels)] = outputs
+    for rows, outputs in blocks:
+        joined[rows] = outputs
     return joined

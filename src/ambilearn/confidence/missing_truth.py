@@ -22,14 +22,17 @@ set.
 """
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from scipy.special import expit, gammaln, logit, softmax
+from scipy.special import expit, gammaln, logit, logsumexp, softmax
 
 from ambilearn.backend import HostSupport
+from ambilearn.confidence.doubt import Doubt
+from ambilearn.confidence.held_out import pairs_of_rows
 from ambilearn.kernel.leave_one_out import OutputBlock
 
 Floats = NDArray[np.float64]
@@ -61,12 +64,16 @@ class MissingTruth(NamedTuple):
     bias: Floats
     share: float
 
-    def probability(self, inside: Floats, sizes: NDArray[np.intp]) -> Floats:
-        """Probability r that the true label is missing; 0 if all labels are candidates.
+    def probability(
+        self, log_odds: Floats, sizes: NDArray[np.intp], change: Floats | float = 0.0
+    ) -> Floats:
+        """Probability that the true label is missing; 0 if all labels are candidates.
 
-        ``inside`` has the sum of the probabilities of the candidates by softmax, shape (n,).
+        ``log_odds`` are those of the sum of the probabilities of the candidates by softmax, and
+        ``change`` is the change of the outputs of the other labels, less that of the candidates.
         """
         n_labels = len(self.bias)
+        inside = expit(log_odds - self.factor * change)
         missing = np.zeros(len(sizes))
         some = sizes < n_labels
         log_a, log_b = _log_joint(inside[some], sizes[some], n_labels, logit(self.share))
@@ -147,125 +154,54 @@ def _fit_share(log_odds: Floats, weights: Floats) -> float:
     return float(share)
 
 
-class JudgedSets(NamedTuple):
-    """Candidate sets, judged by held-out outputs.
-
-    Parameters
-    ----------
-    missing : ndarray of shape (n,)
-        Probability that the true label is not a candidate.
-    other : ndarray of shape (n,)
-        Column of the most likely label that is not a candidate; -1 if there is none.
-    within : ndarray of shape (n_pairs,)
-        Probability of each candidate if the true label is one.
-    factor : float
-        The factor b.
-    log_odds : ndarray of shape (n,)
-        Log odds that the true label is a candidate, by softmax.
-    coverage : ndarray of shape (n,)
-        Share of all labels that are candidates.
-    """
-
-    missing: Floats
-    other: NDArray[np.intp]
-    within: Floats
-    factor: float
-    log_odds: Floats
-    coverage: Floats
-
-    def change_by(self, change: Floats) -> Floats:
-        """Change of the log odds of ``missing`` if outputs change: of ``other`` less the best's.
-
-        The classifier may be wrong, so that no change of outputs makes a row certain.
-        """
-        return self._inside(self.log_odds) - self._inside(self.log_odds - self.factor * change)
-
-    def _inside(self, log_odds: Floats) -> Floats:
-        mixed = _CLASSIFIER_ERRORS * self.coverage + (1 - _CLASSIFIER_ERRORS) * expit(log_odds)
-        inside: Floats = logit(np.minimum(mixed, 1 - 1e-12))  # 1 if all labels are candidates
-        return inside
-
-
 def judge_sets(
-    outputs: Callable[[], Iterable[OutputBlock]], candidates: HostSupport, random_state: int | None
-) -> JudgedSets:
-    """Fit the model and apply it to all rows.
+    outputs: Callable[[], Iterable[OutputBlock]],
+    candidates: HostSupport,
+    random_state: int | None,
+    of_member: bool = False,
+) -> Doubt:
+    """Doubt in all rows by the fitted model.
 
-    ``outputs`` is called twice and returns held-out outputs in blocks of rows and labels; there is
-    no matrix of all of them. The parameters are fitted to a random part of the rows if there are
-    many.
+    ``outputs`` is called twice and returns held-out outputs in blocks of rows; there is no matrix
+    of all of them. The parameters are fitted to a random part of the rows if there are many.
+    ``of_member`` is that of the :class:`Doubt`.
     """
     n, l = candidates.n_rows, candidates.n_labels
     n_used = max(min(_MIN_ROWS, _MAX_ENTRIES // l), _ENTRIES // l, 1)
-    rows = np.arange(n)
+    used = np.arange(n)
     if n > n_used:
-        rows = np.sort(np.random.default_rng(random_state).permutation(n)[:n_used])
-    sets = candidates.sets[rows]
-    mask = np.zeros(sets.shape, dtype=bool)
-    mask[np.repeat(np.arange(len(rows)), sets.sizes), sets.labels] = True
-    model = fit_missing_truth(_rows_of(outputs(), rows, l), mask, sets.row_weights)
-    return _apply(model, outputs(), candidates)
-
-
-def _rows_of(blocks: Iterable[OutputBlock], wanted: NDArray[np.intp], n_labels: int) -> Floats:
-    found = np.empty((len(wanted), n_labels))
-    for rows, labels, outputs in blocks:
-        _, at, from_block = np.intersect1d(wanted, rows, return_indices=True)
-        found[np.ix_(at, labels)] = outputs[from_block]
-    return found
-
-
-def _apply(
-    model: MissingTruth, blocks: Iterable[OutputBlock], candidates: HostSupport
-) -> JudgedSets:
-    n = candidates.n_rows
-    inside = np.empty(len(candidates.labels))
-    outside, best = np.full(n, -np.inf), np.full(n, -np.inf)  # sum and maximum, as logarithms
-    other = np.full(n, -1, dtype=np.intp)
-    for rows, labels, outputs in blocks:
-        scores = model.factor * outputs + model.bias[labels]
-        pairs, places = pairs_in_block(candidates, rows, labels)
+        used = np.sort(np.random.default_rng(random_state).permutation(n)[:n_used])
+    sets = candidates.sets[used]
+    model = fit_missing_truth(_take_rows(outputs(), used, l), sets.to_mask(), sets.row_weights)
+    inside, outside = np.empty(len(candidates.labels)), np.empty(n)
+    other = np.empty(n, dtype=np.intp)
+    for rows, block in outputs():
+        scores = model.factor * block + model.bias
+        pairs, places = pairs_of_rows(candidates, rows)
         inside[pairs] = scores[places]
         scores[places] = -np.inf
-        top = np.argmax(scores, axis=1)
-        largest = scores[np.arange(len(rows)), top]
-        other[rows] = np.where(largest > best[rows], labels[top], other[rows])
-        best[rows] = np.maximum(best[rows], largest)
-        outside[rows] = np.logaddexp(outside[rows], _log_sum(scores, largest))
+        other[rows] = scores.argmax(axis=1)
+        outside[rows] = logsumexp(scores, axis=1)
     largest = candidates.largest(inside)
     powers = np.exp(inside - largest[candidates.rows])
     sums = candidates.row_sums(powers)
     log_odds = largest + np.log(sums) - outside
-    missing = model.probability(expit(log_odds), candidates.sizes)
-    within, coverage = powers / sums[candidates.rows], candidates.sizes / candidates.n_labels
-    return JudgedSets(missing, other, within, model.factor, log_odds, coverage)
+    names = candidates.classes.astype(object)[other]
+    names[candidates.sizes == l] = None
+    return Doubt(
+        score=model.probability(log_odds, candidates.sizes),
+        other=names,
+        within=candidates.to_csr(powers / sums[candidates.rows]),
+        score_after=partial(model.probability, log_odds, candidates.sizes),
+        classes=candidates.classes,
+        of_member=of_member,
+    )
 
 
-def _log_sum(scores: Floats, largest: Floats) -> Floats:
-    """Logarithm of the sum of exponentials of each row; -inf where all are."""
-    known = np.where(np.isfinite(largest), largest, 0.0)
-    with np.errstate(divide="ignore"):
-        total: Floats = known + np.log(np.exp(scores - known[:, None]).sum(axis=1))
-    return total
-
-
-def gather_inside(blocks: Iterable[OutputBlock], candidates: HostSupport) -> Floats:
-    """Outputs of the candidates, shape (n_pairs,)."""
-    inside = np.empty(len(candidates.labels))
-    for rows, labels, outputs in blocks:
-        pairs, places = pairs_in_block(candidates, rows, labels)
-        inside[pairs] = outputs[places]
-    return inside
-
-
-def pairs_in_block(
-    candidates: HostSupport, rows: NDArray[np.intp], labels: NDArray[np.intp]
-) -> tuple[NDArray[np.intp], tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """Candidates in a block of outputs, and their rows and columns in it."""
-    row_place = np.full(candidates.n_rows, -1)
-    row_place[rows] = np.arange(len(rows))
-    label_place = np.full(candidates.n_labels, -1)
-    label_place[labels] = np.arange(len(labels))
-    at = row_place[candidates.rows], label_place[candidates.labels]
-    pairs = np.flatnonzero((at[0] >= 0) & (at[1] >= 0))
-    return pairs, (at[0][pairs], at[1][pairs])
+def _take_rows(blocks: Iterable[OutputBlock], wanted: NDArray[np.intp], n_labels: int) -> Floats:
+    """Outputs of some rows, ascending."""
+    found = np.empty((len(wanted), n_labels))
+    for rows, outputs in blocks:
+        is_wanted = np.isin(rows, wanted)
+        found[np.searchsorted(wanted, rows[is_wanted])] = outputs[is_wanted]
+    return found

@@ -1,6 +1,6 @@
 """Held-out outputs: predictions for each row by a classifier that was fitted without it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -17,8 +17,9 @@ from ambilearn._utils.sklearn_compat import _num_samples, _safe_indexing, _safe_
 from ambilearn._utils.types import Estimator, Matrix, RandomState
 from ambilearn.backend import HOST
 from ambilearn.candidates import CandidateSets
+from ambilearn.confidence.held_out import join_blocks, project_outputs
+from ambilearn.kernel.leave_one_out import OutputBlock
 from ambilearn.learners import (
-    HELD_OUT_ROUNDS,
     align_columns,
     is_search,
     method_inside,
@@ -44,13 +45,14 @@ class HeldOutByRidge:
     def __call__(self, candidates: CandidateSets) -> NDArray[np.float64]:
         """Confidences of shape (n, l), as :func:`ambilearn.find_doubtful` computes its outputs."""
         support = HOST.support(candidates)
-        targets = support.prior()
-        outputs = np.empty(candidates.shape)
-        for _ in range(HELD_OUT_ROUNDS):
-            values = support.scatter(targets).ravel()
-            for block in self._regressor.held_out(values):
-                outputs[np.ix_(block.rows, block.labels)] = block.outputs
-            targets = support.simplex.project(support.gather(outputs) + support.preference())
+
+        def held_out(targets: NDArray[np.float64]) -> Iterable[OutputBlock]:
+            outputs: Iterable[OutputBlock] = self._regressor.held_out(
+                support.scatter(targets).ravel()
+            )
+            return outputs
+
+        outputs = join_blocks(held_out(project_outputs(held_out, support)), candidates.shape)
         confidences: NDArray[np.float64] = self._method._confidences(outputs)
         return confidences
 

@@ -26,20 +26,17 @@ Ridge = DualRidge | PrimalRidge
 
 
 class OutputBlock(NamedTuple):
-    """Outputs of some rows for some labels.
+    """Outputs of some rows for all labels.
 
     Parameters
     ----------
     rows : ndarray of shape (r,)
         The rows, ascending.
-    labels : ndarray of shape (c,)
-        The labels, ascending.
-    outputs : ndarray of shape (r, c)
+    outputs : ndarray of shape (r, l)
         The outputs.
     """
 
     rows: Array
-    labels: Array
     outputs: Array
 
 
@@ -51,13 +48,13 @@ class LeaveOneOut(NamedTuple):
 
     def held_out(self, values: Array) -> Iterator[OutputBlock]:
         """For each row, outputs of the fit to all other rows, in blocks."""
-        candidates, labels = self.candidates, np.arange(self.candidates.n_labels)
+        candidates = self.candidates
         values = candidates.backend.asarray(values)
         fit, complements = self.ridge.fit(candidates, values), self.ridge.leverage_complements()
-        for block, fitted in self.ridge.output_blocks(fit, 8 * len(labels)):
+        for block, fitted in self.ridge.output_blocks(fit, 8 * candidates.n_labels):
             targets = candidates.scatter_rows(values, 0.0, block)
             outputs = targets - (targets - fitted) / complements[block, None]
-            yield OutputBlock(np.arange(block.start, block.stop), labels, to_numpy(outputs))
+            yield OutputBlock(np.arange(block.start, block.stop), to_numpy(outputs))
 
     def influence(self, rows: Array, changes: Array) -> Array:
         r"""Change of the outputs of all rows by new targets of some rows.
