@@ -202,7 +202,7 @@ class _Audit:
 
     def write_page(self, folder: Path, out: Path) -> None:
         """Write a page for the drawn rows; ``folder`` has their images."""
-        from ambilearn.confidence.sampling import draw_audit
+        from ambilearn.confidence.audits import draw_audit
         from ambilearn.datasets.frames import check_columns
         from ambilearn.review.from_table import Layout, format_cell, review_from_audit
         from ambilearn.review.images import Images

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from ambilearn._utils.files import atomic_write
 from ambilearn._utils.optional import requires_extra
-from ambilearn.confidence.share import estimate_share_right
+from ambilearn.confidence.audits import estimate_share_right
 
 _BINS = 5
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
 from sklearn.utils import indexable
 from sklearn.utils.validation import check_is_fitted
 
@@ -16,9 +17,8 @@ from ambilearn.backend import HOST, HostSupport
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.base import PartialLabelClassifier
 from ambilearn.candidates import CandidateSets, as_candidates
-from ambilearn.confidence.calibration import Calibration, with_top_confidence
+from ambilearn.confidence.calibration import Calibration, scale_scores, with_top_confidence
 from ambilearn.confidence.held_out import HeldOut, hold_out
-from ambilearn.confidence.temperature import scale_scores, search_temperature
 from ambilearn.learners import method_inside, without_preprocessing
 
 MIN_SINGLES = 20  # rows with a single candidate that the test needs at least
@@ -175,12 +175,13 @@ def _fit_to_sets(held_out: NDArray[np.float64], sets: CandidateSets) -> float:
     """Inverse temperature at which the candidate sets are most likely."""
     support = HOST.support(sets)
 
-    def loss(b: float) -> float:
-        inside = support.gather(scale_scores(held_out, b))
+    def loss(log_b: float) -> float:
+        inside = support.gather(scale_scores(held_out, float(np.exp(log_b))))
         likelihood = np.log(np.add.reduceat(inside, sets.indptr[:-1]) + 1e-300).sum()
-        return float(np.log(b) ** 2 / (2 * _PRIOR_SCALE**2) - likelihood)
+        return float(log_b**2 / (2 * _PRIOR_SCALE**2) - likelihood)
 
-    return search_temperature(loss, _BOUNDS)
+    found = minimize_scalar(loss, bounds=np.log(_BOUNDS), method="bounded")
+    return float(np.exp(found.x))
 
 
 def _pool(

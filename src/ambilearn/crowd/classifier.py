@@ -31,7 +31,7 @@ from ambilearn._utils.types import (
 )
 from ambilearn._utils.warnings import ignoring, warn_user
 from ambilearn.candidates import CandidateSets, as_candidates
-from ambilearn.confidence.temperature import fit_temperature, scale_scores
+from ambilearn.confidence.calibration import fit_temperature, scale_scores
 from ambilearn.crowd.dawid_skene_model import dawid_skene
 from ambilearn.crowd.evidence import CombinedEvidence, at_least, judge_rows, pool_evidence
 from ambilearn.crowd.held_out import HeldOut, HeldOutByFolds, HeldOutByRidge, fit_candidates

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ambilearn.confidence.temperature import fit_temperature, scale_scores
+from ambilearn.confidence.calibration import fit_temperature, scale_scores
 from ambilearn.crowd.shared_mistakes import estimate_sharing, shared_log_likelihood
 from ambilearn.crowd.skills import Skills, Smoothing
 from ambilearn.crowd.votes import Votes

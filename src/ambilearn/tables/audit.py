@@ -11,10 +11,9 @@ from ambilearn._utils.labels import is_missing, normalize_label
 from ambilearn._utils.text import pluralize, shorten_repr
 from ambilearn._utils.types import Label
 from ambilearn._utils.warnings import warn_user
+from ambilearn.confidence.audits import AuditSample, ShareEstimate, draw_audit, estimate_share_right
 from ambilearn.confidence.checked import CheckedCalibration
 from ambilearn.confidence.compare import LabelComparison, compare_labels
-from ambilearn.confidence.sampling import AuditSample, draw_audit
-from ambilearn.confidence.share import ShareEstimate, estimate_share_right
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.frames import check_columns
 from ambilearn.datasets.label_cells import whole_number_text
