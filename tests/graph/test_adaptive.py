@@ -186,11 +186,6 @@ def test_transformer_searches_unit_rows(X):
         np.testing.assert_array_equal(geometry.gram, exact.gram)
 
 
-def test_kernel_matrix_with_a_transformer_raises(X):
-    with pytest.raises(ValueError, match="kernel='precomputed'"):
-        LocalGeometry(X @ X.T, 5, precomputed=True, neighbors=KNeighborsTransformer())
-
-
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("seed", range(30))
 def test_near_duplicates_have_valid_gram_matrices(seed):

@@ -18,19 +18,22 @@ from sklearn.neighbors import KNeighborsTransformer, RadiusNeighborsTransformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
+from ambilearn.backend import HOST
 from ambilearn.backend.host.neighbors import neighbor_distances
 from ambilearn.graph import neighbors as module
 from ambilearn.graph import transformer_search
-from ambilearn.graph.kernel_neighbors import nearest_in_matrix, reject_search_in_kernel
+from ambilearn.graph.kernel_neighbors import nearest_in_matrix
 from ambilearn.graph.neighbors import (
     NeighborSearch,
+    find_neighbors,
     usable_neighbors,
-    warn_inexact,
+    value_of,
 )
 from ambilearn.solvers import Solution
 
 needs_ann = pytest.mark.skipif(
-    not module.find_spec("faiss"), reason="needs the extra 'ann': pip install 'ambilearn[ann]'"
+    not transformer_search.find_spec("faiss"),
+    reason="needs the extra 'ann': pip install 'ambilearn[ann]'",
 )
 forms = pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 
@@ -360,8 +363,8 @@ def test_many_rows_are_searched_approximately(X, small_limits):
 
 
 def test_exact_search_without_the_extra_warns_about_time(X, small_limits, monkeypatch):
-    monkeypatch.setattr(module, "find_spec", lambda name: None)
-    monkeypatch.setattr(module, "_EXACT_SPEED", 40**2 * 5 / (60 * 7))
+    monkeypatch.setattr(transformer_search, "find_spec", lambda name: None)
+    monkeypatch.setattr(transformer_search, "_EXACT_SPEED", 40**2 * 5 / (60 * 7))
     with pytest.warns(UserWarning, match=r"40 rows .* exactly .* about 7 min") as caught:
         found = NeighborSearch().fit(X, 6)
     np.testing.assert_array_equal(found, knn(X, 6))
@@ -376,7 +379,7 @@ def test_many_sparse_rows_are_searched_exactly_with_a_warning(X, small_limits):
 
 
 def test_explicit_exact_search_does_not_warn(X, small_limits, monkeypatch):
-    monkeypatch.setattr(module, "find_spec", lambda name: None)
+    monkeypatch.setattr(transformer_search, "find_spec", lambda name: None)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         NeighborSearch("exact").fit(X, 6)
@@ -393,12 +396,12 @@ def test_approximate_search_of_sparse_rows_raises(X):
         NeighborSearch("approximate").fit(sparse.csr_array(X), 6)
 
 
-def test_kernel_matrix_supports_exact_search_only():
+def test_kernel_matrix_supports_exact_search_only(X):
     for neighbors in ("auto", "exact"):
-        reject_search_in_kernel(neighbors)
+        assert find_neighbors(X @ X.T, 3, neighbors, "kernel", HOST).indices.shape == (len(X), 3)
     for neighbors in ("approximate", KNeighborsTransformer()):
         with pytest.raises(ValueError, match=r"kernel='precomputed'.* 'auto' or 'exact', not"):
-            reject_search_in_kernel(neighbors)
+            find_neighbors(X @ X.T, 3, neighbors, "kernel", HOST)
 
 
 @needs_ann
@@ -410,10 +413,10 @@ def test_automatic_choice_is_pickled(X, small_limits, monkeypatch):
     assert pickle.loads(pickled)._neighbors == "approximate"
 
 
-def test_warn_inexact_has_residual_and_advice():
+def test_warning_of_an_inexact_solution_has_residual_and_advice():
     solution = Solution("near", False, 7, 0.002)
     with pytest.warns(ConvergenceWarning, match=r"weights are not exact.*2.0e-03 after 7 steps"):
-        warn_inexact(solution, "weights")
+        assert value_of(solution, "weights") == "near"
 
 
 @forms

@@ -24,12 +24,9 @@ from sklearn.base import BaseEstimator
 
 from ambilearn._utils.types import Array, Matrix
 from ambilearn.backend import HOST, Backend, Support
-from ambilearn.backend.host.neighbors import ROUNDING, grams_from_products
-from ambilearn.graph.neighbors import (
-    NeighborSearch,
-    warn_inexact,
-)
-from ambilearn.solvers import Solution, solve_confidences, solve_neighbor_weights
+from ambilearn.backend.host.products import ROUNDING, grams_from_products
+from ambilearn.graph.neighbors import find_neighbors, value_of
+from ambilearn.solvers import solve_confidences, solve_neighbor_weights
 
 
 class LocalGeometry:
@@ -71,24 +68,14 @@ class LocalGeometry:
         neighbors: str | BaseEstimator = "auto",
     ) -> None:
         if precomputed:
-            from ambilearn.graph.kernel_neighbors import (
-                nearest_in_matrix,
-                reject_search_in_kernel,
-                squared_kernel_distances,
-            )
+            from ambilearn.graph.kernel_neighbors import unit_kernel
 
-            reject_search_in_kernel(neighbors)
-            lengths = np.sqrt(np.clip(np.diag(X), 0, None))
-            lengths[lengths == 0] = 1.0
-            cosine = X / np.outer(lengths, lengths)
-            distances = squared_kernel_distances(cosine)
-            self.neighbor_indices = nearest_in_matrix(distances, n_neighbors)
-            self.gram = grams_from_products(self.neighbor_indices, lambda a, b: cosine[a, b])
-            self.averages = duplicate_averages(self.gram)
-            return
-        unit = backend.unit_rows(X)
-        self.neighbor_indices = NeighborSearch(neighbors).fit(unit, n_neighbors)
-        self.gram = backend.difference_grams(unit, self.neighbor_indices)
+            found = find_neighbors(unit_kernel(X), n_neighbors, neighbors, "kernel", backend)
+            self.gram = grams_from_products(found.indices, lambda a, b: found.X[a, b])
+        else:
+            found = find_neighbors(X, n_neighbors, neighbors, "unit", backend)
+            self.gram = backend.difference_grams(found.X, found.indices)
+        self.neighbor_indices = found.indices
         self.averages = duplicate_averages(self.gram)
 
 
@@ -151,8 +138,7 @@ class Neighborhoods:
         xp = array_namespace(gram)
         weights = xp.concat([solution.value for solution in solutions])
         worst = max(solutions, key=lambda each: (not each.is_optimal, each.residual))
-        if not worst.is_optimal:
-            warn_inexact(worst, "neighbor weights")
+        value_of(worst, "neighbor weights")
         return AdaptiveGraph(self, weights)
 
 
@@ -200,12 +186,8 @@ class AdaptiveGraph:
         per pair.
         """
         simplex = self.neighborhoods.simplex
-        solution: Solution[NDArray[np.float64]] = solve_confidences(
-            simplex, self.roughness, target, weight, start, anchor=anchor
-        )
-        if not solution.is_optimal:
-            warn_inexact(solution, "label confidences")
-        return solution.value
+        solution = solve_confidences(simplex, self.roughness, target, weight, start, anchor=anchor)
+        return value_of(solution, "label confidences")
 
     def feature_roughness(self) -> float:
         r"""The value of :math:`\|X - WX\|_F^2`."""

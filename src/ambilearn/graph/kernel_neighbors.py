@@ -2,20 +2,17 @@
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from sklearn.neighbors import NearestNeighbors
 
-from ambilearn.backend.host.neighbors import ROUNDING
+from ambilearn.backend.host.products import ROUNDING
 from ambilearn.backend.ties import EXTRA_NEIGHBORS, nearest_first, nearest_places
 
 
-def reject_search_in_kernel(neighbors: str | BaseEstimator) -> None:
-    """Raise if a search method is set: a kernel matrix contains all distances."""
-    if neighbors not in ("auto", "exact"):
-        raise ValueError(
-            "With kernel='precomputed' the neighbors come from the kernel matrix: neighbors must "
-            f"be 'auto' or 'exact', not {neighbors!r}."
-        )
+def unit_kernel(K: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The kernel matrix of the rows scaled to unit length in the feature space."""
+    lengths = np.sqrt(np.clip(np.diag(K), 0, None))
+    lengths[lengths == 0] = 1.0
+    return K / np.outer(lengths, lengths)
 
 
 def nearest_in_matrix(distances: NDArray[np.float64], k: int) -> NDArray[np.intp]:

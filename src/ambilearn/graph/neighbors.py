@@ -7,7 +7,6 @@ misses some neighbors. Transformers that return the sparse graph of distances to
 """
 
 from collections.abc import Callable
-from importlib.util import find_spec
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -16,7 +15,6 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
-from ambilearn._utils.optional import install_command
 from ambilearn._utils.sklearn_compat import (
     HasMethods,
     Interval,
@@ -52,7 +50,6 @@ NEIGHBOR_CONSTRAINTS: dict[str, list[Any]] = {
 
 _MAX_EXACT_ROWS = 50_000  # "auto" searches exactly up to this number of rows
 _EXACT_FEATURES = 4  # and up to this number of features, where a tree needs n·log n time
-_EXACT_SPEED = 2e10  # approximate number of features that exact search compares per second, 2 cores
 
 
 def usable_neighbors(n_neighbors: int, n_rows: int) -> int:
@@ -97,13 +94,9 @@ def find_neighbors(
     """
     search = NeighborSearch(neighbors)
     if form == "kernel":
-        from ambilearn.graph.kernel_neighbors import (
-            nearest_in_matrix,
-            reject_search_in_kernel,
-            squared_kernel_distances,
-        )
+        from ambilearn.graph.kernel_neighbors import nearest_in_matrix, squared_kernel_distances
 
-        reject_search_in_kernel(neighbors)
+        _reject_search(neighbors, "Neighbors for kernel='precomputed' come from the kernel matrix")
         squared = squared_kernel_distances(X)
         indices = nearest_in_matrix(squared, k)
         distances = np.sqrt(np.take_along_axis(squared, indices, axis=1))
@@ -160,10 +153,16 @@ class NeighborSearch:
         """Choose the search method."""
         self.backend = choose_backend(self._X)
         if self.backend is not HOST:
-            _reject_search_on_device(self._neighbors)
+            reason = "On a device the neighbors are searched exactly, unlike on the CPU"
+            _reject_search(self._neighbors, reason)
             self._neighbors = "exact"
         elif self._neighbors == "auto":  # stored, so that a saved search keeps its method
-            self._neighbors = _choose_method(self._X)
+            n, d = self._X.shape
+            self._neighbors = "exact"
+            if n > _MAX_EXACT_ROWS and d > _EXACT_FEATURES:
+                from ambilearn.graph.transformer_search import method_for_many_rows
+
+                self._neighbors = method_for_many_rows(self._X)
         if self._neighbors == "exact":
             self._search: Any = self.backend.exact_search(self._X)
         else:
@@ -206,34 +205,10 @@ class NeighborSearch:
         return self._search.nearest(queries, n_neighbors)
 
 
-def _choose_method(X: Matrix) -> str:
-    """Exact if that is fast, else approximate; exact with a warning if that is not available."""
-    n, d = X.shape
-    if n <= _MAX_EXACT_ROWS or d <= _EXACT_FEATURES:
-        return "exact"
-    if sparse.issparse(X):
-        reason, remedy = "the rows are sparse", "reduce them by TruncatedSVD"
-    elif find_spec("faiss") is None:
-        reason = "the extra 'ann' is not installed"
-        remedy = f"run: {install_command('ann')}"
-    else:
-        return "approximate"
-    minutes = max(1, round(n**2 * d / _EXACT_SPEED / 60))
-    warn_user(
-        f"The neighbors of {n} rows are searched exactly because {reason}: {n}² comparisons, "
-        f"about {minutes} min on two cores. For approximate neighbors in a few minutes {remedy}, "
-        "or pass a neighbors transformer. neighbors='exact' silences this warning."
-    )
-    return "exact"
-
-
-def _reject_search_on_device(neighbors: str | BaseEstimator) -> None:
-    """Raise if a search method other than exact is set: the others run on the CPU."""
+def _reject_search(neighbors: str | BaseEstimator, reason: str) -> None:
+    """Raise if a search method is set and the neighbors are found without one."""
     if neighbors not in ("auto", "exact"):
-        raise ValueError(
-            "On a device the neighbors are searched exactly: neighbors must be 'auto' or 'exact', "
-            f"not {neighbors!r}. For other search methods move X to the CPU."
-        )
+        raise ValueError(f"{reason}: neighbors must be 'auto' or 'exact', not {neighbors!r}.")
 
 
 def match_sparsity(fitted: Matrix, X: Matrix) -> Matrix:
@@ -243,11 +218,16 @@ def match_sparsity(fitted: Matrix, X: Matrix) -> Matrix:
     return X.toarray() if sparse.issparse(X) else sparse.csr_array(X)
 
 
-def warn_inexact(solution: Solution[Array], problem: str) -> None:
-    """Warn that a solution is not optimal; ``problem`` names the unknowns in the message."""
-    warn_user(
-        f"The {problem} are not exact: the solver stopped at the step limit (residual "
-        f"{solution.residual:.1e} after {solution.steps} steps). Scale the features, or "
-        "lower the weight of the graph.",
-        ConvergenceWarning,
-    )
+def value_of(solution: Solution[Array], problem: str) -> Array:
+    """The value of a solution, with a warning if it is not optimal.
+
+    ``problem`` names the unknowns in the message.
+    """
+    if not solution.is_optimal:
+        warn_user(
+            f"The {problem} are not exact: the solver stopped at the step limit (residual "
+            f"{solution.residual:.1e} after {solution.steps} steps). Scale the features, or "
+            "lower the weight of the graph.",
+            ConvergenceWarning,
+        )
+    return solution.value

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from ambilearn._utils.types import Array
 from ambilearn.backend import Support
-from ambilearn.graph.neighbors import Neighbors, warn_inexact
-from ambilearn.solvers import Solution, solve_confidences
+from ambilearn.graph.neighbors import Neighbors, value_of
+from ambilearn.solvers import solve_confidences
 
 
 class SimilarityGraph:
@@ -66,7 +66,7 @@ class SimilarityGraph:
             # A constant shift of the costs in a row has no effect, but large costs (of a row far
             # from all others) would cause rounding errors in the confidences.
             cost = cost + self._candidates.largest(-cost)[self._candidates.rows]
-        solution: Solution[NDArray[np.float64]] = solve_confidences(
+        solution = solve_confidences(
             self._candidates.simplex,
             self._laplacian,
             target,
@@ -75,9 +75,7 @@ class SimilarityGraph:
             cost=cost,
             anchor=anchor,
         )
-        if not solution.is_optimal:
-            warn_inexact(solution, "label confidences")
-        return solution.value
+        return value_of(solution, "label confidences")
 
     def roughness(self, p: NDArray[np.float64]) -> float:
         r"""The value of :math:`\mathrm{tr}(P^\top (I - \tilde S) P)` for a support vector."""

@@ -1,6 +1,7 @@
 """Neighbor search by a scikit-learn transformer that returns a sparse graph of distances."""
 
 from functools import cached_property
+from importlib.util import find_spec
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,6 +9,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 
 from ambilearn._utils.array_checks import check_structure
+from ambilearn._utils.optional import install_command
 from ambilearn._utils.types import Matrix
 from ambilearn._utils.warnings import warn_user
 from ambilearn.backend import HOST
@@ -16,6 +18,26 @@ from ambilearn.backend.interface import ExactSearch
 from ambilearn.backend.ties import EXTRA_NEIGHBORS, in_single, order_by_row
 
 _MAX_PAIRS = 2**28  # limit of row comparisons to resolve ties
+_EXACT_SPEED = 2e10  # approximate number of features that exact search compares per second, 2 cores
+
+
+def method_for_many_rows(X: Matrix) -> str:
+    """Approximate search, or exact search with a warning if that is not available."""
+    if sparse.issparse(X):
+        reason, remedy = "the rows are sparse", "reduce them by TruncatedSVD"
+    elif find_spec("faiss") is None:
+        reason = "the extra 'ann' is not installed"
+        remedy = f"run: {install_command('ann')}"
+    else:
+        return "approximate"
+    n, d = X.shape
+    minutes = max(1, round(n**2 * d / _EXACT_SPEED / 60))
+    warn_user(
+        f"The neighbors of {n} rows are searched exactly because {reason}: {n}² comparisons, "
+        f"about {minutes} min on two cores. For approximate neighbors in a few minutes {remedy}, "
+        "or pass a neighbors transformer. neighbors='exact' silences this warning."
+    )
+    return "exact"
 
 
 class TransformerSearch:

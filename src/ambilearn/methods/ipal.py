@@ -16,7 +16,7 @@ from ambilearn.graph.neighbors import (
     NEIGHBOR_CONSTRAINTS,
     NEIGHBOR_COUNTS,
     match_sparsity,
-    warn_inexact,
+    value_of,
 )
 from ambilearn.methods._docs import insert_shared_docs
 from ambilearn.methods._votes import (
@@ -204,6 +204,4 @@ def _rebuild(
     products = backend.neighbor_products(X, Z, neighbor_indices)
     gram, row = products[:, 1:, 1:], products[:, 1:, 0]
     solution = solve_nonnegative_least_squares(gram, row)
-    if not solution.is_optimal:
-        warn_inexact(solution, "neighbor weights")
-    return solution.value, products
+    return value_of(solution, "neighbor weights"), products

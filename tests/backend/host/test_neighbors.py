@@ -57,19 +57,6 @@ def test_weights_on_training_rows():
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-@pytest.mark.parametrize("block", [1, 2**16])
-def test_products_of_rows_and_neighbors(X, form, block, monkeypatch):
-    monkeypatch.setattr("ambilearn._utils.limits.LIMIT", block)
-    X, queries = X[:28], X[28:]
-    neighbor_indices = np.argsort(cdist(queries, X), axis=1)[:, :4]
-    products = neighbors.neighbor_products(form(queries), form(X), neighbor_indices)
-    assert products.shape == (12, 5, 5)
-    for x, members, block_products in zip(queries, neighbor_indices, products, strict=True):
-        together = np.vstack([x, X[members]])
-        np.testing.assert_allclose(block_products, together @ together.T, atol=1e-12)
-
-
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("block", [1, 100, 2**16])
 def test_distances(X, form, block, monkeypatch):
     monkeypatch.setattr("ambilearn._utils.limits.LIMIT", block)

@@ -10,7 +10,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 from ambilearn._utils.limits import row_blocks
 from ambilearn._utils.types import Array, Matrix
 from ambilearn.backend.arrays import column_centers, subtract_from_rows, weighted_mean_distance
-from ambilearn.backend.host import neighbors
+from ambilearn.backend.host import neighbors, products
 from ambilearn.backend.host.support import HostSupport
 from ambilearn.backend.interface import MIN_EIGENVALUE_RATIO, Backend, Factor
 from ambilearn.candidates import CandidateSets
@@ -87,9 +87,9 @@ class HostBackend(Backend):
     unit_rows = staticmethod(neighbors.unit_rows)
     exact_search = staticmethod(neighbors.HostSearch)
     neighbor_distances = staticmethod(neighbors.neighbor_distances)
-    neighbor_products = staticmethod(neighbors.neighbor_products)
+    neighbor_products = staticmethod(products.neighbor_products)
     difference_grams = staticmethod(neighbors.difference_grams)
-    squared_residuals = staticmethod(neighbors.squared_residuals)
+    squared_residuals = staticmethod(products.squared_residuals)
 
     def sum_of_forms(self, gram: Array, weights: Array) -> float:
         return float(np.einsum("ia,iab,ib->", weights, gram, weights, optimize=True))

@@ -1,6 +1,4 @@
-"""Neighbors in host memory: exact search, distances, products, and graphs as CSR matrices."""
-
-from collections.abc import Callable
+"""Neighbors in host memory: exact search, distances, and graphs as CSR matrices."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +10,7 @@ from sklearn.utils.extmath import row_norms
 from ambilearn._utils.limits import IN_CACHE, row_blocks, threads_for
 from ambilearn._utils.types import Array, Matrix
 from ambilearn.backend.arrays import column_centers, subtract_from_rows
+from ambilearn.backend.host.products import grams_from_products, sparse_products
 from ambilearn.backend.ties import (
     EXTRA_NEIGHBORS,
     nearest_first,
@@ -107,89 +106,17 @@ def neighbor_distances(
     return pair_distances(X, rows, Z, neighbor_indices.ravel()).reshape(neighbor_indices.shape)
 
 
-def neighbor_products(
-    X: Matrix, Z: Matrix, neighbor_indices: NDArray[np.intp]
-) -> NDArray[np.float64]:
-    """Inner products of each row of X and its neighbors in Z, shape (n, k + 1, k + 1)."""
-    n, k = neighbor_indices.shape
-    if sparse.issparse(X):
-        both = sparse.vstack([Z, X]).tocsr()
-        members = np.concatenate([np.arange(n)[:, None] + Z.shape[0], neighbor_indices], axis=1)
-        return inner_products(members, lambda a, b: _sparse_products(both, a, b))
-    products = np.empty((n, k + 1, k + 1))
-    for block in row_blocks(n, k * X.shape[1], limit=IN_CACHE):
-        members = np.concatenate([X[block, None, :], Z[neighbor_indices[block]]], axis=1)
-        np.matmul(members, members.transpose(0, 2, 1), out=products[block])
-    return products
-
-
 def difference_grams(Z: Matrix, neighbor_indices: NDArray[np.intp]) -> NDArray[np.float64]:
     """Gram matrices of the differences of each row of Z to its neighbors, shape (n, k, k)."""
     if sparse.issparse(Z):
         Z = subtract_from_rows(Z, column_centers(Z))
-        return grams_from_products(neighbor_indices, lambda a, b: _sparse_products(Z, a, b))
+        return grams_from_products(neighbor_indices, lambda a, b: sparse_products(Z, a, b))
     n, k = neighbor_indices.shape
     gram = np.empty((n, k, k))
     for block in row_blocks(n, k * Z.shape[1], limit=IN_CACHE):
         differences = Z[block, None, :] - Z[neighbor_indices[block]]
         np.matmul(differences, differences.transpose(0, 2, 1), out=gram[block])
     return gram
-
-
-# Upper bound of the rounding error in sums of inner products, relative to the squared lengths.
-ROUNDING = 1e-14
-
-
-def grams_from_products(
-    neighbor_indices: NDArray[np.intp], product: Callable[[Array, Array], Array]
-) -> NDArray[np.float64]:
-    """The Gram matrices from inner products alone: (i,i) − (i,b) − (a,i) + (a,b)."""
-    own = np.arange(len(neighbor_indices))[:, None]
-    inner = inner_products(np.concatenate([own, neighbor_indices], axis=1), product)
-    gram = inner[:, :1, :1] - inner[:, :1, 1:] - inner[:, 1:, :1] + inner[:, 1:, 1:]
-    # For equal rows the result is a rounding error, which can be negative.
-    diagonal = np.arange(gram.shape[1])
-    longest = inner.diagonal(axis1=1, axis2=2).max(axis=1)
-    gram[:, diagonal, diagonal] += ROUNDING * longest[:, None]
-    return gram
-
-
-def inner_products(
-    members: NDArray[np.intp], product: Callable[[Array, Array], Array]
-) -> NDArray[np.float64]:
-    """Inner products of the rows listed in each row of ``members``, shape (n, m, m)."""
-    n, m = members.shape
-    inner = np.empty((n, m, m))
-    for block in row_blocks(n, m**2, limit=IN_CACHE):
-        a, b = np.broadcast_arrays(members[block, :, None], members[block, None, :])
-        inner[block] = product(a.ravel(), b.ravel()).reshape(a.shape)
-    return inner
-
-
-def _sparse_products(
-    Z: sparse.csr_array, a: NDArray[np.intp], b: NDArray[np.intp]
-) -> NDArray[np.float64]:
-    """Inner product of each pair of rows ``Z[a[p]]`` and ``Z[b[p]]``."""
-    return np.asarray(Z[a].multiply(Z[b]).sum(axis=1)).ravel()
-
-
-def squared_residuals(
-    weights: NDArray[np.float64],
-    products: NDArray[np.float64],
-    labels: NDArray[np.intp],
-    n_labels: int,
-) -> NDArray[np.float64]:
-    """Squared distance of each row to its reconstruction from neighbors of one label, (n, l)."""
-    # ‖x − v‖² = ‖x‖² − 2x'v + v'v with v = Σ w_a x_a over the neighbors of one label, computed for
-    # the label of each neighbor. The residual of labels without neighbors is ‖x‖.
-    together = labels[:, :, None] == labels[:, None, :]
-    inner = weights[:, :, None] * products[:, 1:, 1:] * weights[:, None, :]
-    xv = np.einsum("iab,ib->ia", together, weights * products[:, 1:, 0])
-    vv = np.einsum("iab,ib->ia", together, np.sum(together * inner, axis=2))
-    xx = products[:, :1, 0]
-    squares = np.tile(xx, n_labels)
-    np.put_along_axis(squares, labels, xx - 2 * xv + vv, axis=1)
-    return squares
 
 
 def weights_to_csr(
