@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator
 
 from ambilearn._utils.types import Array, Matrix, RandomState
 from ambilearn.backend import Backend, Support, choose_backend, index_rows
-from ambilearn.backend.arrays import is_out_of_memory
+from ambilearn.backend.device_arrays import is_out_of_memory
 from ambilearn.candidates import CandidateSets
 from ambilearn.graph.adaptive import AdaptiveGraph, LocalGeometry, initial_graph
 from ambilearn.graph.neighbors import Neighbors, find_neighbors, usable_neighbors

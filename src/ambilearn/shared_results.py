@@ -11,7 +11,7 @@ import joblib
 import numpy as np
 from scipy import sparse
 
-from ambilearn.backend.arrays import is_out_of_memory
+from ambilearn.backend.device_arrays import is_out_of_memory
 
 T = TypeVar("T")
 

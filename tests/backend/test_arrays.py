@@ -9,7 +9,6 @@ from ambilearn.backend.arrays import (
     column_centers,
     on_device,
     subtract_from_rows,
-    to_device_of,
     to_numpy,
 )
 
@@ -36,13 +35,6 @@ def test_other_libraries_are_rejected(dispatch):
         on_device(array.ones((2, 2)))
 
 
-def test_to_numpy_and_back(library):
-    array = np.arange(6.0).reshape(2, 3)
-    moved = to_device_of(array, library.to_device(np.zeros(1)))
-    assert library.holds(moved)
-    np.testing.assert_array_equal(to_numpy(moved), array)
-
-
 def test_rows_by_their_numbers(library):
     X, rows = np.arange(12.0).reshape(4, 3), np.array([2, 0, 2])
     found = choose_backend(library.to_device(X)).take_rows(library.to_device(X), rows)
@@ -57,21 +49,6 @@ def test_other_objects_come_back_unchanged():
     assert to_numpy(value) is value
     array = np.ones(2)
     assert to_numpy(array) is array
-
-
-def test_texts_stay(library):
-    texts = np.array(["a", "b"])
-    assert to_device_of(texts, library.to_device(np.zeros(1))) is texts
-
-
-def test_an_array_that_must_not_be_written_is_copied(library):
-    array = np.arange(3.0)
-    array.flags.writeable = False
-    assert library.to_host(to_device_of(array, library.to_device(np.zeros(1)))).tolist() == [
-        0,
-        1,
-        2,
-    ]
 
 
 def test_no_library_for_devices_is_imported():

@@ -11,6 +11,7 @@ from ambilearn.backend.device_arrays import (
     computing_on,
     describe_device,
     on_same_device,
+    to_device_of,
 )
 
 pytestmark = pytest.mark.array_library
@@ -24,6 +25,28 @@ def test_double_precision_is_taken_as_it_is(library):
 def test_single_precision_is_widened(library):
     X = check_device_array(library.to_device(np.ones((3, 2), dtype=np.float32)))
     assert library.to_host(X).dtype == np.float64
+
+
+def test_to_numpy_and_back(library):
+    array = np.arange(6.0).reshape(2, 3)
+    moved = to_device_of(array, library.to_device(np.zeros(1)))
+    assert library.holds(moved)
+    np.testing.assert_array_equal(to_numpy(moved), array)
+
+
+def test_texts_stay(library):
+    texts = np.array(["a", "b"])
+    assert to_device_of(texts, library.to_device(np.zeros(1))) is texts
+
+
+def test_an_array_that_must_not_be_written_is_copied(library):
+    array = np.arange(3.0)
+    array.flags.writeable = False
+    assert library.to_host(to_device_of(array, library.to_device(np.zeros(1)))).tolist() == [
+        0,
+        1,
+        2,
+    ]
 
 
 def test_places(library):

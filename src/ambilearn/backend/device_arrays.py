@@ -9,13 +9,80 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 import sklearn
-from array_api_compat import array_namespace, device, is_array_api_obj
+from array_api_compat import (
+    array_namespace,
+    device,
+    is_array_api_obj,
+    is_array_api_strict_namespace,
+    is_cupy_array,
+    is_cupy_namespace,
+    is_torch_array,
+    is_torch_namespace,
+)
 from sklearn.utils.validation import validate_data
 
 from ambilearn._utils.optional import requires_extra
 from ambilearn._utils.types import Array, Estimator, Matrix
-from ambilearn.backend.arrays import DISPATCH_HINT, is_device_array, is_host_array, on_device
+from ambilearn.backend.arrays import is_device_array, is_host_array, on_device
+
+DISPATCH_HINT = (
+    "turn on scikit-learn's dispatch: set SCIPY_ARRAY_API=1 in the environment before Python "
+    "starts, and call inside `with sklearn.config_context(array_api_dispatch=True):`"
+)
+
+
+def is_dispatched(X: Array) -> bool:
+    """Whether scikit-learn dispatches on an array of another library than NumPy.
+
+    Raises ValueError if it does not and the array is on a device, or does and does not support the
+    library.
+    """
+    if not sklearn.get_config()["array_api_dispatch"]:
+        if (is_torch_array(X) or is_cupy_array(X)) and str(device(X)) != "cpu":
+            raise ValueError(
+                f"X is on the device {device(X)}: to compute there, {DISPATCH_HINT}; or move it "
+                "to the CPU first."
+            )
+        return False
+    xp = array_namespace(X)
+    supported = is_torch_namespace, is_cupy_namespace, is_array_api_strict_namespace
+    if not any(is_namespace(xp) for is_namespace in supported):
+        raise ValueError(
+            f"Arrays of {type(X).__module__.partition('.')[0]} are not supported with "
+            "array_api_dispatch: pass a PyTorch tensor, a CuPy array or a NumPy array."
+        )
+    return True
+
+
+def copy_to_host(array: Any) -> Array:
+    """Copy an array of a supported library to host memory; any other is returned unchanged."""
+    if is_torch_array(array):
+        return array.detach().cpu().numpy()
+    if is_cupy_array(array):
+        return array.get()
+    if is_array_api_obj(array) and is_array_api_strict_namespace(array_namespace(array)):
+        cpu = array_namespace(array).Device("CPU_DEVICE")
+        return np.asarray(array.to_device(cpu))
+    return array
+
+
+def to_device_of(array: Array, like: Array) -> Array:
+    """Copy a NumPy array to the library and device of ``like``; text stays a NumPy array."""
+    if array.dtype.kind not in "biuf":
+        return array
+    xp = array_namespace(like)
+    if is_torch_namespace(xp) and not array.flags.writeable:
+        array = array.copy()  # PyTorch warns about read-only arrays
+    return xp.asarray(array, device=device(like))
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an array could not be allocated, in host memory or on a device."""
+    # PyTorch raises its own error for a GPU, and a RuntimeError for the CPU.
+    of_torch = type(error).__name__ == "OutOfMemoryError" or "DefaultCPUAllocator" in str(error)
+    return isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and of_torch)
 
 
 def check_device_array(X: Array) -> Array:

@@ -11,11 +11,13 @@ from collections.abc import Iterator
 from typing import Any, Protocol
 
 import numpy as np
+from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
 from ambilearn._utils.types import Array, Matrix
 from ambilearn.candidates import CandidateSets
 
+_NO_WEIGHT = 1e-11  # rows below this share of the largest weight have weight zero
 MIN_EIGENVALUE_RATIO = 1e-13  # eigenvalues below this share of the largest are rounding errors
 
 
@@ -80,6 +82,19 @@ class Backend(ABC):
 
         A row of weight *v* counts as *v* copies.
         """
+
+    def weighted_mean_distance(self, squared: Array, row_weights: Array) -> float:
+        """As :meth:`mean_distance`, for rows with weights."""
+        xp = array_namespace(squared)
+        weights = row_weights / xp.max(row_weights)  # so that no product overflows
+        weights = xp.where(weights < _NO_WEIGHT, 0.0, weights)
+        total = 0.0
+        for rows in self.blocks(squared, squared.shape[0]):
+            total += float(xp.sum(weights[rows] * (xp.sqrt(squared[rows, ...]) @ weights)))
+        # Pairs of all copies of all rows, without pairs of a copy with itself.
+        itself = xp.where(row_weights < 1, row_weights, 1.0) / xp.max(row_weights)
+        n_pairs = float(xp.sum(weights)) ** 2 - float(xp.sum(weights * itself))
+        return total / n_pairs if total > 0 else 1.0
 
     @abstractmethod
     def gaussian(self, squared: Array, sigma: float) -> Array:

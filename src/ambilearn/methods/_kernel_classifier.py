@@ -14,8 +14,8 @@ from ambilearn._utils.rounds import LOOP_CONSTRAINTS
 from ambilearn._utils.sklearn_compat import Interval, StrOptions
 from ambilearn._utils.types import Estimator, Matrix
 from ambilearn.backend import Support, choose_backend
-from ambilearn.backend.arrays import column_centers, is_out_of_memory
-from ambilearn.backend.device_arrays import describe_device
+from ambilearn.backend.arrays import column_centers
+from ambilearn.backend.device_arrays import describe_device, is_out_of_memory
 from ambilearn.base import PartialLabelClassifier
 from ambilearn.candidates import CandidateSets
 from ambilearn.fitting import WeightedRowsMixin

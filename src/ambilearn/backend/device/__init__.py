@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from ambilearn._utils.limits import device_blocks
 from ambilearn._utils.types import Array, Matrix
-from ambilearn.backend.arrays import to_device_of, to_numpy, weighted_mean_distance
+from ambilearn.backend.arrays import to_numpy
 from ambilearn.backend.device import neighbors
 from ambilearn.backend.device.graph import graph_of_neighbors, symmetric_graph
 from ambilearn.backend.device.neighbors import DeviceSearch
 from ambilearn.backend.device.support import DeviceSupport
+from ambilearn.backend.device_arrays import to_device_of
 from ambilearn.backend.interface import MIN_EIGENVALUE_RATIO, Backend, Factor
 from ambilearn.candidates import CandidateSets
 from ambilearn.solvers import factorize_by_blocks
@@ -75,7 +76,7 @@ class DeviceBackend(Backend):
 
     def mean_distance(self, squared: Array, row_weights: Array | None = None) -> float:
         if row_weights is not None:
-            return weighted_mean_distance(squared, row_weights, device_blocks(*squared.shape))
+            return self.weighted_mean_distance(squared, row_weights)
         xp, n = array_namespace(squared), squared.shape[0]
         blocks = device_blocks(*squared.shape)
         total = sum(float(xp.sum(xp.sqrt(squared[rows, :]))) for rows in blocks)

@@ -9,7 +9,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 
 from ambilearn._utils.limits import row_blocks
 from ambilearn._utils.types import Array, Matrix
-from ambilearn.backend.arrays import column_centers, subtract_from_rows, weighted_mean_distance
+from ambilearn.backend.arrays import column_centers, subtract_from_rows
 from ambilearn.backend.host import neighbors, products
 from ambilearn.backend.host.support import HostSupport
 from ambilearn.backend.interface import MIN_EIGENVALUE_RATIO, Backend, Factor
@@ -62,7 +62,7 @@ class HostBackend(Backend):
 
     def mean_distance(self, squared: Array, row_weights: Array | None = None) -> float:
         if row_weights is not None:
-            return weighted_mean_distance(squared, row_weights, row_blocks(*squared.shape))
+            return self.weighted_mean_distance(squared, row_weights)
         n = len(squared)
         total = sum(np.sqrt(squared[block]).sum() for block in row_blocks(*squared.shape))
         return float(total / (n * (n - 1))) or 1.0
