@@ -5,11 +5,17 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from array_api_compat import is_array_api_obj, is_numpy_array
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from ambilearn._utils.types import Matrix
 from ambilearn._utils.warnings import ignoring
+
+
+def is_device_array(X: object) -> bool:
+    """Whether X is an array of another library than NumPy."""
+    return is_array_api_obj(X) and not is_numpy_array(X)
 
 
 def check_structure(values: Matrix, name: str) -> None:

@@ -10,9 +10,9 @@ import sys
 import numpy as np
 from numpy.typing import NDArray
 
+from ambilearn._utils.array_checks import is_device_array
 from ambilearn._utils.sklearn_compat import _safe_indexing
 from ambilearn._utils.types import Array, Matrix
-from ambilearn.backend.arrays import is_device_array
 from ambilearn.backend.host import HOST
 from ambilearn.backend.host.support import HostSupport
 from ambilearn.backend.interface import Backend

@@ -3,10 +3,12 @@
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace, is_array_api_obj, is_numpy_array
+from array_api_compat import array_namespace
 from scipy import sparse
 
+from ambilearn._utils.array_checks import is_device_array
 from ambilearn._utils.types import Array, Matrix
+from ambilearn.backend.device_arrays import copy_to_host, is_dispatched
 
 
 def on_device(X: Any) -> bool:
@@ -15,30 +17,12 @@ def on_device(X: Any) -> bool:
     Without dispatch it is treated as an ordinary array-like, which must be in host memory; raises
     ValueError if it is not, or if its library is not supported.
     """
-    if not is_device_array(X):
-        return False
-    from ambilearn.backend.device_arrays import is_dispatched
-
-    return is_dispatched(X)
+    return is_device_array(X) and is_dispatched(X)
 
 
 def to_numpy(array: Any) -> Array:
     """Copy an array of another library to host memory; anything else is returned unchanged."""
-    if not is_device_array(array):
-        return array
-    from ambilearn.backend.device_arrays import copy_to_host
-
-    return copy_to_host(array)
-
-
-def is_device_array(X: object) -> bool:
-    """Whether X is an array of another library than NumPy."""
-    return is_array_api_obj(X) and not is_numpy_array(X)
-
-
-def is_host_array(X: object) -> bool:
-    """Whether X is a NumPy array or a SciPy sparse matrix."""
-    return is_numpy_array(X) or sparse.issparse(X)
+    return copy_to_host(array) if is_device_array(array) else array
 
 
 def column_centers(X: Matrix) -> Array:

@@ -23,9 +23,9 @@ from array_api_compat import (
 )
 from sklearn.utils.validation import validate_data
 
+from ambilearn._utils.array_checks import is_device_array
 from ambilearn._utils.optional import requires_extra
 from ambilearn._utils.types import Array, Estimator, Matrix
-from ambilearn.backend.arrays import is_device_array, is_host_array, on_device
 
 DISPATCH_HINT = (
     "turn on scikit-learn's dispatch: set SCIPY_ARRAY_API=1 in the environment before Python "
@@ -148,7 +148,8 @@ def check_same_namespace(X: Any, fitted: Estimator, method: str) -> None:
     ``method`` is the method to which X was passed. The first words are those that scikit-learn's
     searches and checks look for.
     """
-    if on_same_device(fitted, X) if on_device(X) else is_host_array(fitted):
+    on_device = is_device_array(X) and is_dispatched(X)
+    if on_same_device(fitted, X) if on_device else not is_device_array(fitted):
         return
     dispatch = "" if sklearn.get_config()["array_api_dispatch"] else f" and {DISPATCH_HINT}"
     raise ValueError(
