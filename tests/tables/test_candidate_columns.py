@@ -7,7 +7,7 @@ import pytest
 
 from ambilearn.datasets import InvalidFileError
 from ambilearn.datasets.frames import read_frame
-from ambilearn.tables import read_candidate_table
+from ambilearn.tables import TableDescription, read_candidate_table
 from ambilearn.tables.candidate_columns import expand_patterns, parse_candidates
 
 ROWS = [
@@ -46,14 +46,19 @@ def test_every_format_gives_the_same(table):
     assert read.name == str(table)
 
 
+def parse(name, frame, *columns, **options):
+    return parse_candidates(
+        name, frame, TableDescription(source=frame, candidates=columns, **options)
+    )
+
+
 def csv(text, columns="c", **options):
-    frame = read_frame(io.StringIO(text), format="csv")
-    return parse_candidates("t.csv", frame, columns.split(), **options)
+    return parse("t.csv", read_frame(io.StringIO(text), format="csv"), *columns.split(), **options)
 
 
 def column(*cells, **options):
     frame = pd.DataFrame({"c": pd.Series(list(cells), dtype=object)})
-    return parse_candidates("t.jsonl", frame, ["c"], **options)
+    return parse("t.jsonl", frame, "c", **options)
 
 
 def test_another_separator_and_blanks():
@@ -77,7 +82,7 @@ def test_numbers_in_lists_stay_numbers():
 @pytest.mark.parametrize("missing", [None, np.nan, pd.NA, "", []])
 def test_missing_votes_are_not_in_the_text(missing):
     frame = pd.DataFrame({"a": [missing, 7], "b": [5, 6]}, dtype=object)
-    sets, texts, _, _ = parse_candidates("t", frame, ["a", "b"])
+    sets, texts, _, _ = parse("t", frame, "a", "b")
     assert texts == ["5", "7|6"]
     assert sets.to_sets() == [{5}, {6, 7}]
 
@@ -244,7 +249,7 @@ def test_labels_that_contain_the_separator_give_a_warning():
 def test_a_label_with_half_a_character_is_reported_with_its_row():
     frame = pd.DataFrame({"x": [1, 2, 3], "names": [["a"], ["a", "caf\ud800"], ["a"]]})
     with pytest.raises(InvalidFileError, match=r"row 1: the label 'caf\\ud800' has an invalid"):
-        parse_candidates("t", frame, ["names"])
+        parse("t", frame, "names")
 
 
 def test_weights_of_a_json_file(tmp_path):

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ambilearn._utils.labels import MISSING_WORDS
 from ambilearn._utils.text import pluralize, shorten_list
 from ambilearn._utils.warnings import warn_user
 from ambilearn.crowd.votes import Votes
@@ -15,7 +14,6 @@ from ambilearn.tables.candidate_columns import (
     CandidateColumns,
     blank_codes,
     blank_words,
-    check_missing,
     expand_patterns,
     warn_of_labels,
 )
@@ -39,7 +37,6 @@ def join_answers(about: TableDescription) -> tuple[str, CandidateColumns]:
     features, items without answers, words that are read as no answer, labels that look like a code
     for no answer, and labels that contain the separator.
     """
-    check_missing(about.missing)
     name, answers = about.file.read(about.source)
     item, annotator, answer = about.item, about.annotator, about.answer
     check_columns(name, answers, [item, annotator, answer])
@@ -55,10 +52,9 @@ def join_answers(about: TableDescription) -> tuple[str, CandidateColumns]:
         )
     where = f"{name}, column {answer!r}"
     given = [(cell,) for cell in blank_codes(answers[answer].to_list(), about.no_answer)]
-    words = frozenset() if about.na_is_label else MISSING_WORDS
     _warn_of_distinct_values(name, answers, [item, annotator])
     columns = {column: answers[column].to_list() for column in (item, annotator)}
-    columns[answer] = [cell for (cell,) in blank_words(where, given, words)]
+    columns[answer] = [cell for (cell,) in blank_words(where, given, about.missing_words)]
     try:
         votes = Votes.from_long(
             columns, item=item, annotator=annotator, label=answer, items=items[item].to_list()

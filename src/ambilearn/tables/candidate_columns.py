@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ambilearn._utils.labels import MISSING_WORDS, normalize_label, normalize_text, split_labels
+from ambilearn._utils.labels import normalize_label, split_labels
 from ambilearn._utils.text import pluralize, shorten_list
 from ambilearn._utils.warnings import warn_user
 from ambilearn.candidates import ANYTHING, CandidateSets, as_candidates
@@ -29,6 +29,7 @@ from ambilearn.tables.candidate_checks import (
     warn_of_odd_labels,
     warn_of_separator,
 )
+from ambilearn.tables.description import TableDescription
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,44 +58,28 @@ class CandidateColumns(NamedTuple):
     frame: "pd.DataFrame"
 
 
-def parse_candidates(
-    name: str,
-    frame: "pd.DataFrame",
-    columns: Sequence[str],
-    *,
-    sep: str = "|",
-    min_votes: int = 1,
-    fallback: str = "error",
-    na_is_label: bool = False,
-    no_answer: Sequence[Any] = (),
-    missing: str | None = None,
-) -> CandidateColumns:
+def parse_candidates(name: str, frame: "pd.DataFrame", about: TableDescription) -> CandidateColumns:
     """Candidate sets from one column of a table, or from several with the votes of annotators.
 
-    The options are those of :func:`ambilearn.tables.read_candidate_table`; ``name`` is the name of
-    the table in messages. Raises InvalidFileError, with columns and rows, if a row has
-    no candidate in one column, not enough votes in several, or a value that cannot be a label.
+    ``name`` is the name of the table in messages. Raises InvalidFileError, with columns and rows,
+    if a row has no candidate in one column, not enough votes in several, or a value that cannot be
+    a label.
 
     Warns if there are several columns and words are read as missing; if no annotator voted on a
     row, so that every label is its candidate; and as in
     :func:`ambilearn.tables.candidate_checks.warn_of_doubtful_candidates`.
     """
-    if not normalize_text(sep):
+    columns, sep, words = about.label_columns, about.sep, about.missing_words
+    if about.min_votes is not None and about.min_votes > 1 and len(columns) == 1:
         raise ValueError(
-            "sep must not be empty or invisible: pass the text between two labels, such as '|'."
-        )
-    if min_votes > 1 and len(columns) == 1:
-        raise ValueError(
-            f"min_votes={min_votes} counts votes over several columns, one for each annotator, but "
-            f"{columns[0]!r} is one column. Name the columns of all annotators as candidates "
-            "(--candidates once for each), or omit min_votes (--min-votes)."
+            f"min_votes={about.min_votes} counts votes over several columns, one for each "
+            f"annotator, but {columns[0]!r} is one column. Name the columns of all annotators as "
+            "candidates (--candidates once for each), or omit min_votes (--min-votes)."
         )
     if len(columns) == 1:
         warn_of_long_form(name, frame, columns[0])
-    check_missing(missing)
     where = f"{name}, candidates in {_name_columns(columns)}"
-    words = frozenset() if na_is_label else MISSING_WORDS
-    rows = list(zip(*_read_cells(frame, columns, sep, words, no_answer), strict=True))
+    rows = list(zip(*_read_cells(frame, about), strict=True))
     if len(columns) > 1:
         rows = blank_words(where, rows, words)
     parse = _parse_candidates if len(columns) == 1 else parse_labels
@@ -105,12 +90,12 @@ def parse_candidates(
             for i, row in enumerate(rows)
         ]
         empty = [i for i, row in enumerate(labels) if not any(row)]
-        if empty and (missing == "error" or (missing is None and len(columns) == 1)):
+        if empty and (about.missing or ("any" if len(columns) > 1 else "error")) == "error":
             raise ValueError(_describe_rows_without_candidates(empty, _find_words(rows, words)))
         if len(empty) == len(rows):
             raise ValueError("No row has a label. Fill in the column, or name another one.")
         if empty:
-            left_out = missing == "skip"
+            left_out = about.missing == "skip"
             done = "left out" if left_out else "every label is a candidate"
             rows_without = f"{pluralize(len(empty), 'row')} without labels ({shorten_list(empty)})"
             warn_user(f"{where}: {rows_without}: {done}.")
@@ -125,7 +110,7 @@ def parse_candidates(
             from ambilearn.crowd.votes import Votes
 
             votes = Votes.from_wide(labels, annotators=columns)
-            sets = votes.to_candidates(min_votes=min_votes, fallback=fallback)
+            sets = votes.to_candidates(min_votes=about.min_votes or 1, fallback=about.fallback)
     except ValueError as error:
         raise InvalidFileError(f"{where}: {error}") from error
     answered = np.setdiff1d(np.arange(len(rows)), empty)
@@ -140,12 +125,6 @@ def parse_candidates(
 def _parse_candidates(cell: Any, sep: str, row: int) -> Any:
     """The labels of a cell, with their weights if it has some."""
     return parse_weights(cell, row) if isinstance(cell, Mapping) else parse_labels(cell, sep, row)
-
-
-def check_missing(missing: str | None) -> None:
-    """Raise an error for an unknown way to treat rows without candidates."""
-    if missing not in (None, "error", "any", "skip"):
-        raise ValueError(f"missing must be 'error', 'any' or 'skip', got {missing!r}.")
 
 
 def _name_columns(columns: Sequence[str]) -> str:
@@ -177,20 +156,17 @@ def warn_of_labels(
     warn_of_separator(where, places.classes, sep)
 
 
-def _read_cells(
-    frame: "pd.DataFrame",
-    columns: Sequence[str],
-    sep: str,
-    words: Set[str],
-    no_answer: Sequence[Any],
-) -> list[list[Any]]:
+def _read_cells(frame: "pd.DataFrame", about: TableDescription) -> list[list[Any]]:
     """The cells of each column without codes for no answer.
 
     Of several columns with nothing but whole numbers as text, those with a gap were perhaps written
     as 1.0, the others as 1: it is the same label.
     """
-    cells = [blank_codes(frame[column].to_list(), no_answer, sep) for column in columns]
-    if len(columns) == 1:
+    sep, words = about.sep, about.missing_words
+    cells = [
+        blank_codes(frame[column].to_list(), about.no_answer, sep) for column in about.label_columns
+    ]
+    if len(cells) == 1:
         return cells
     texts = [
         text

@@ -179,17 +179,7 @@ def read_table(about: TableDescription) -> CandidateTable:
         else:
             name, frame = about.file.read(about.source)
         about, wanted = _assign_roles(name, frame, about)
-        parsed = parse_candidates(
-            name,
-            frame,
-            about.label_columns,
-            sep=about.sep,
-            min_votes=about.min_votes or 1,
-            fallback=about.fallback,
-            na_is_label=about.na_is_label,
-            no_answer=about.no_answer,
-            missing=about.missing,
-        )
+        parsed = parse_candidates(name, frame, about)
     frame = parsed.frame
     sets, checked = parsed.sets, Corrections()
     if about.checked is not None:

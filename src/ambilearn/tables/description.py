@@ -1,10 +1,11 @@
 """How a user's table is read: one description, which Python arguments and commands fill."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ambilearn._utils.labels import MISSING_WORDS, normalize_text
 from ambilearn._utils.types import Label
 from ambilearn.datasets.frames import (
     check_frame,
@@ -95,10 +96,16 @@ class TableDescription:
     votes_alone: bool = False  # answers of annotators without any feature are accepted
 
     def __post_init__(self) -> None:
-        """Convert single names and lists to tuples."""
+        """Check the options, and convert single names and lists to tuples."""
         for name in _SEVERAL:
             object.__setattr__(self, name, as_tuple(getattr(self, name)))
         object.__setattr__(self, "image_folders", tuple(map(Path, self.image_folders)))
+        if not normalize_text(self.sep):
+            raise ValueError(
+                "sep must not be empty or invisible: pass the text between two labels, such as '|'."
+            )
+        if self.missing not in (None, "error", "any", "skip"):
+            raise ValueError(f"missing must be 'error', 'any' or 'skip', got {self.missing!r}.")
 
     @property
     def is_long_form(self) -> bool:
@@ -106,6 +113,11 @@ class TableDescription:
         if self.candidates:
             return False
         return self.features_from is not None or (self.votes_alone and self.given_label is None)
+
+    @property
+    def missing_words(self) -> Set[str]:
+        """Cells of candidates that are missing; none if these words are labels."""
+        return frozenset() if self.na_is_label else MISSING_WORDS
 
     @property
     def label_columns(self) -> tuple[str, ...]:
