@@ -66,7 +66,7 @@ def test_control_c_after_the_fit_writes_its_results(
         assert pd.read_csv(out)["label"].notna().all()
     elif command == "fit":
         assert "confidence of `predict` is empty: the computation was interrupted." in err
-        assert load_model(out).was_interrupted
+        assert load_model(out).about["interrupted"]
     else:
         assert Path(out).exists()
 

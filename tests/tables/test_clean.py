@@ -79,11 +79,11 @@ def test_control_c_during_the_calibration_leaves_the_labels(people):
         ": doubt and suggestion stay empty.",
     ]
     assert said[-1].startswith("predicting every row")  # no further fits
-    assert cleaned.model.was_interrupted
+    assert cleaned.model.about["interrupted"]
     whole = clean_table(table, "ipal", fast=True)
-    assert not whole.model.was_interrupted
+    assert not whole.model.about["interrupted"]
     same_reason = replace(whole.model, calibration=cleaned.model.calibration)
-    assert not same_reason.was_interrupted
+    assert not same_reason.about["interrupted"]
     np.testing.assert_array_equal(cleaned.choices.labels, whole.choices.labels)
     assert cleaned.frame[["confidence", "doubt"]].isna().all(axis=None)
 

@@ -68,7 +68,7 @@ def write_model(console: Console, request: Request, plan: Plan, out: Path) -> No
         describe_calibration,
         describe_model,
     )
-    from ambilearn.tables.model import fit_table
+    from ambilearn.tables.fit import fit_table
 
     model = fit_table(**plan._asdict(), progress=console.stage)
     describe_model(console, model, plan.params)

@@ -23,10 +23,10 @@ from ambilearn.tables.candidate_table import CandidateTable
 from ambilearn.tables.corrections import apply_corrections
 from ambilearn.tables.description import Corrections
 from ambilearn.tables.devices import with_own_device
+from ambilearn.tables.fit import check_images, fit_table
 from ambilearn.tables.given_labels import correct_table
 from ambilearn.tables.judging import judge_table
 from ambilearn.tables.methods import make_method
-from ambilearn.tables.model import check_images, fit_table
 from ambilearn.tables.preprocessing import fit_preprocessing
 
 Labels = Mapping[int, Label]

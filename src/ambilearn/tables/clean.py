@@ -17,7 +17,8 @@ from ambilearn.confidence.find_doubtful import doubt_of_outputs
 from ambilearn.confidence.held_out import HeldOut, hold_out
 from ambilearn.tables.candidate_table import CandidateTable
 from ambilearn.tables.description import NEW_COLUMNS
-from ambilearn.tables.model import TableModel, choice_columns, fit_with_outputs, rows_on_device
+from ambilearn.tables.fit import fit_with_outputs, rows_on_device
+from ambilearn.tables.model import TableModel
 from ambilearn.tables.ranking import Choices, choose_candidates, review_order
 from ambilearn.tables.writing import append_columns
 
@@ -160,7 +161,7 @@ def clean_table(
         device=device,
         progress=progress,
     )
-    scores = table.score_candidates(model.method)
+    scores = table.score_candidates(model.pipeline[-1])
     confidences = model.calibration.cleaned
     found, with_doubt = None, not (fast or trust_candidates)
     if with_doubt:
@@ -201,7 +202,7 @@ def judge_candidates(
             "suggestion stay empty. Add rows."
         )
         return None
-    if not model.was_interrupted:
+    if not model.about["interrupted"]:
         with suppress(KeyboardInterrupt):  # the fit is complete
             return _find_doubt(model, table, random_state, progress, device, held_out)
     warn_user(
@@ -227,7 +228,7 @@ def _find_doubt(
     if held_out is not None:
         return doubt_of_outputs(held_out, sets, random_state).in_sets().settled(settled)
     X = model.pipeline[:-1].transform(table.X)
-    with rows_on_device(model.method, X, device) as (method, rows):
+    with rows_on_device(model.pipeline[-1], X, device) as (method, rows):
         fitted = np.array_equal(method.classes_, table.given.classes)
         found = hold_out(method, rows, sets, None, random_state, progress, fitted=fitted)
         return doubt_of_outputs(found, sets, random_state).in_sets().settled(settled)
@@ -247,7 +248,7 @@ def append_results(
     ``order`` has the rows in the order of their review. If ``doubt`` is None, its columns are
     empty; without ``with_doubt`` there are none.
     """
-    columns = choice_columns(choices, prefix)
+    columns = choices.columns(prefix)
     if with_doubt:
         columns[f"{prefix}doubt"], columns[f"{prefix}suggestion"] = _doubt_columns(doubt)
     rank = np.empty(len(order), dtype=np.intp)

@@ -28,7 +28,6 @@ from ambilearn._utils.types import Array
 from ambilearn._utils.warnings import warn_user
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.frames import check_columns
-from ambilearn.tables.vectors import find_vector_length, parse_vectors
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,8 +65,6 @@ _PATH = re.compile(r"\S+://\S+|(.*[\\/])?[^\\/]*\.\w{1,5}")  # of a file, or an 
 WORD = r"\b\w{2,40}\b"  # longer texts are not words, and would make a model large
 EMBEDDED = ("embedded text", "embedded image")  # kinds of columns for a pretrained network
 LISTS = ("vector", "embedding")  # kinds of lists of numbers
-# A list of many numbers of similar size is an embedding, or pixels: it has no units.
-_NUMBERS_OF_EMBEDDING, _MOST_UNEQUAL = 16, 20.0
 _IS_EMPTY, _IS_CONSTANT = "is empty", "has the same value everywhere"
 # Reasons for which a column is also hidden on the review page.
 TELLS_NOTHING = (_IS_EMPTY, _IS_CONSTANT)
@@ -146,14 +143,15 @@ def find_features(
                 f"{where}: its name ends in a NUL character, as damaged files have them. Rename "
                 "the column, or leave it out of the features."
             )
-        if column not in categorical and (length := find_vector_length(where, cells)):
-            matrix = parse_vectors(where, cells, length)
-            if np.all(np.ptp(matrix, axis=0) == 0):
-                left_out[column] = _IS_CONSTANT
-            else:
-                kind = "embedding" if _is_embedding(matrix) else "vector"
-                columns.append(Column(column, kind, length))
-            continue
+        if column not in categorical and _may_be_lists(cells):
+            from ambilearn.tables.vectors import find_kind_of_lists
+
+            if found := find_kind_of_lists(where, cells):
+                if found[0]:
+                    columns.append(Column(column, *found))
+                else:
+                    left_out[column] = _IS_CONSTANT
+                continue
         kind, values = _find_kind(name, column, cells, column in categorical, decimal)
         if kind == "category" and column not in categorical:
             row = _find_odd_number(cells, decimal)
@@ -186,13 +184,12 @@ def find_features(
     return Features(tuple(columns), left_out)
 
 
-def _is_embedding(matrix: NDArray[np.float64]) -> bool:
-    """Whether rows are long lists of numbers of similar size."""
-    largest = max(np.nanmax(np.abs(matrix), initial=0.0), 1e-300)
-    sizes = np.sqrt(np.nanmean((matrix / largest) ** 2, axis=0))
-    sizes = sizes[sizes > 0]
-    is_even = len(sizes) > 0 and sizes.max() <= _MOST_UNEQUAL * np.median(sizes)
-    return matrix.shape[1] >= _NUMBERS_OF_EMBEDDING and bool(is_even)
+def _may_be_lists(cells: list[Any]) -> bool:
+    """Whether the first cell that is not empty is a list or the text of one."""
+    first = next((cell for cell in cells if not (isinstance(cell, str) and not cell.strip())), "")
+    if isinstance(first, str):
+        return first.lstrip().startswith("[")
+    return not isinstance(first, (int, float)) or first != first  # NaN, and then perhaps lists
 
 
 def _embedded_kind(column: str, cells: list[Any]) -> str:
@@ -251,6 +248,8 @@ def parse_features(
             content[column] = np.array(find_image_files(where, cells, folders), dtype=object)
             continue
         if kind in LISTS:
+            from ambilearn.tables.vectors import parse_vectors
+
             matrix = parse_vectors(f"{name}, column {column!r}", cells, length)
             for j, values in enumerate(matrix.T):
                 _check_size(f"{name}, column {column!r}", values.tolist(), values)

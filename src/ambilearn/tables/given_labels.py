@@ -18,8 +18,8 @@ from ambilearn.methods.sure import SURE
 from ambilearn.tables.candidate_table import CandidateTable
 from ambilearn.tables.clean import append_results, check_new_columns
 from ambilearn.tables.devices import device_rows
+from ambilearn.tables.fit import check_images
 from ambilearn.tables.methods import make_method
-from ambilearn.tables.model import check_images
 from ambilearn.tables.preprocessing import fit_preprocessing
 from ambilearn.tables.ranking import Choices, choose_labels, review_order
 

@@ -1,41 +1,26 @@
 """A method fitted to a user's table: preprocessing, classifier and schema in one object."""
 
-import platform
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import sklearn
 from sklearn.pipeline import Pipeline
 
-from ambilearn import __version__
 from ambilearn._utils.limits import row_blocks
-from ambilearn._utils.progress import RoundProgress
-from ambilearn._utils.rounds import listen_to_rounds
-from ambilearn._utils.text import pluralize, readable_file_name, shorten_list, shorten_repr
-from ambilearn._utils.types import Array, Estimator, Matrix, Params
-from ambilearn._utils.warnings import InterruptedWarning, warn_user
-from ambilearn.backend import HOST
+from ambilearn._utils.text import pluralize, shorten_list, shorten_repr
+from ambilearn._utils.types import Array
+from ambilearn._utils.warnings import warn_user
 from ambilearn.confidence.calibration import Calibration
-from ambilearn.confidence.held_out import HeldOut, hold_out
-from ambilearn.confidence.sets import calibrate_outputs
 from ambilearn.datasets.frames import check_frame
-from ambilearn.registry import find_method
-from ambilearn.tables.candidate_table import CandidateTable
 from ambilearn.tables.columns import Column, parse_features
-from ambilearn.tables.methods import choose_default, make_method
-from ambilearn.tables.preprocessing import find_embeddings, fit_preprocessing
-from ambilearn.tables.ranking import Choices, choose_candidates, choose_labels
+from ambilearn.tables.preprocessing import find_embeddings
+from ambilearn.tables.ranking import Choices, choose_labels
 from ambilearn.tables.writing import append_columns
 
 if TYPE_CHECKING:
     import pandas as pd
-
-_INTERRUPTED = Calibration("the computation was interrupted")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -72,11 +57,6 @@ class TableModel:
         """All labels."""
         classes: Array = self.method.classes_
         return classes
-
-    @property
-    def was_interrupted(self) -> bool:
-        """Whether Ctrl-C ended the fit, or the fits for the calibration, early."""
-        return bool(self.about.get("interrupted"))  # unknown in a model file of version 0.1
 
     def choices(
         self,
@@ -181,254 +161,9 @@ class TableModel:
         choices = self.choices(
             frame, name, device=device, decimal=decimal, image_folders=image_folders
         )
-        return append_columns(name, frame, choice_columns(choices, prefix))
+        return append_columns(name, frame, choices.columns(prefix))
 
     def __repr__(self) -> str:
         names = ", ".join(column.name for column in self.columns)
         labels = pluralize(len(self.classes), "label")
         return f"<TableModel {self.about['method']}: {names} → {labels}>"
-
-
-def choice_columns(choices: Choices, prefix: str = "") -> dict[str, Any]:
-    """Columns of a table for labels, scores and confidences, numbers to six digits."""
-    return {
-        f"{prefix}label": choices.labels,
-        f"{prefix}score": choices.scores.round(6),
-        f"{prefix}confidence": choices.confidences.round(6),
-    }
-
-
-def fit_table(
-    table: CandidateTable,
-    method: str | None = None,
-    params: Params | None = None,
-    *,
-    tune: bool = False,
-    random_state: int = 0,
-    device: str | None = None,
-    fast: bool = False,
-    progress: Callable[[str], None] = lambda text: None,
-) -> TableModel:
-    r"""Fit a method to a table with candidate labels.
-
-    Parameters
-    ----------
-    table : CandidateTable
-        Table from :func:`ambilearn.tables.read_candidate_table`.
-    method : str, optional
-        The method: ``"plcl"``, ``"sure"``, or another that ``ambilearn fit --help`` lists. By
-        default a stack up to 10 000 rows, ``"plstacking"``; ``"plcl"`` above, for sentences, and if
-        ``params`` contains parameters that only PL-CL has.
-    params : mapping, optional
-        Parameters of the method that differ from its defaults.
-    tune : bool, default=False
-        Choose the other parameters by cross-validation on the candidate sets; no true label is
-        used. Tries 16 points of a grid, the defaults among them.
-    random_state : int, default=0
-        Seed.
-    device : str, optional
-        Where the method computes, as PyTorch names it, such as ``"cuda"``: with the
-        exact kernel for any number of rows, unless ``params`` has landmarks. The fitted model is
-        in host memory.
-    fast : bool, default=False
-        Do not calibrate scores. By default they are calibrated by the rows with a single candidate,
-        if there are at least 20; methods without a closed form are fitted to two halves for it. See
-        :func:`ambilearn.confidence.calibrate_candidates`. Ctrl-C ends these fits: the model is
-        returned without calibration.
-    progress : callable, optional
-        Called with a status message at each step.
-
-    Returns
-    -------
-    TableModel
-
-    Warns
-    -----
-    UserWarning
-        If a label is chosen in no row of the table, or after Ctrl-C.
-
-    Examples
-    --------
-    >>> from io import StringIO
-    >>> from ambilearn.tables import fit_table, read_candidate_table
-    >>> file = StringIO("x,names\n1,anna|bob\n2,anna\n8,bob\n9,bob|anna\n")
-    >>> table = read_candidate_table(file, candidates="names", format="csv")
-    >>> model = fit_table(table, "plknn", {"n_neighbors": 1})
-    >>> model.predict(table.frame[["x"]])["label"].to_list()
-    ['anna', 'anna', 'bob', 'anna']
-    """
-    model, _ = fit_with_outputs(
-        table,
-        method,
-        params,
-        tune=tune,
-        random_state=random_state,
-        device=device,
-        fast=fast,
-        progress=progress,
-    )
-    return model
-
-
-def fit_with_outputs(
-    table: CandidateTable,
-    method: str | None,
-    params: Params | None,
-    *,
-    tune: bool,
-    random_state: int,
-    device: str | None,
-    fast: bool,
-    progress: Callable[[str], None],
-) -> tuple[TableModel, HeldOut | None]:
-    """The model of :func:`fit_table`, and the held-out outputs if its calibration needs them."""
-    if tune and device is not None:
-        raise ValueError(
-            "Parameters are selected on the CPU. Select them first without a device, then pass the "
-            "chosen parameters together with the device."
-        )
-    if method is None:
-        method = choose_default(table, params, tune=tune).name
-    n_rows = 0 if device else len(table.frame)
-    estimator = make_method(method, params, n_rows=n_rows, random_state=random_state)
-    check_images(table, estimator)
-    preprocessing, X = fit_preprocessing(table, progress)
-    chosen: Params = {}
-    score: float | None = None
-    if tune:
-        tuned = find_method(method).tuning_grid.items()
-        grid = {name: values for name, values in tuned if name not in (params or {})}
-        from ambilearn.tables.parameter_search import tune_parameters
-
-        chosen, score = tune_parameters(
-            estimator, grid, X, table.candidates, random_state, progress
-        )
-        estimator.set_params(**chosen)
-    stage = f"fitting {find_method(method).name} to {_describe_rows(table, X)}"
-    with listen_to_rounds(RoundProgress(stage, progress)):
-        if device is None:
-            estimator.fit(X, table.candidates)
-        else:
-            from ambilearn.tables.devices import fit_on_device
-
-            fit_on_device(estimator, X, table.candidates, device)
-    _warn_of_unchosen(table, estimator)
-    calibration, held_out = Calibration("calibration is switched off"), None
-    if not fast:
-        calibration, held_out = _calibrate(estimator, X, table, random_state, device, progress)
-    about = {
-        **_describe_fit(table, method, estimator),
-        "chosen": chosen,
-        "selection score": score,
-        "seed": random_state,
-        "interrupted": estimator._ended_early or calibration is _INTERRUPTED,
-    }
-    pipeline = Pipeline([("preprocessing", preprocessing), ("method", estimator)])
-    return TableModel(pipeline, table.features.columns, about, calibration), held_out
-
-
-def _calibrate(
-    fitted: Estimator,
-    X: Matrix,
-    table: CandidateTable,
-    random_state: int,
-    device: str | None,
-    progress: Callable[[str], None],
-) -> tuple[Calibration, HeldOut | None]:
-    """How scores of a method that was fitted to the table become confidences, and its outputs."""
-    if table.judgment is not None:
-        return table.judgment.calibration, None
-    if table.votes is not None:
-        return Calibration("rows with a single answer are easier than the others"), None
-    if fitted._ended_early:
-        return _INTERRUPTED, None
-    found: list[HeldOut] = []
-    sets = HOST.support(table.candidates)
-    try:
-        with rows_on_device(fitted, X, device) as (method, rows):
-
-            def held_out() -> HeldOut:
-                found.append(
-                    hold_out(method, rows, sets, None, random_state, progress, fitted=True)
-                )
-                return found[0]
-
-            # A person chose which rows to correct.
-            corrected = list(table.corrections.labels)
-            calibration = calibrate_outputs(method, sets.sets, held_out, corrected)
-    except KeyboardInterrupt:  # the fit is complete
-        warn_user(
-            f"{table.name}: {_INTERRUPTED.reason}, and the scores are not calibrated.",
-            InterruptedWarning,
-        )
-        return _INTERRUPTED, None
-    return calibration, found[0] if found and device is None else None
-
-
-@contextmanager
-def rows_on_device(method: Estimator, X: Matrix, device: str | None) -> Iterator[tuple[Any, Any]]:
-    """Context with the method and its rows; on a device, if there is one."""
-    if device is None:
-        yield method, X
-        return
-    from ambilearn.tables.devices import device_rows, with_own_device
-
-    method, device = with_own_device(method, device)
-    with device_rows(X, device) as rows:
-        yield method, rows
-
-
-def _describe_fit(table: CandidateTable, method: str, fitted: Estimator) -> dict[str, Any]:
-    return {
-        **made_by(),
-        "table": readable_file_name(table.name),
-        "rows": len(table.frame),
-        "candidates": list(table.candidate_columns),
-        "corrected rows": len(table.corrections.labels),
-        "method": find_method(method).command_name,
-        "parameters": {k: v for k, v in fitted.get_params(deep=False).items() if _is_plain(v)},
-    }
-
-
-def check_images(table: CandidateTable, estimator: Estimator) -> None:
-    """Raise an error if the features are images and the method cannot learn from images."""
-    images = [column.name for column in table.features.columns if column.kind == "image"]
-    if images and not estimator._learns_from_images:
-        raise ValueError(
-            f"{type(estimator).__name__} cannot learn from the images in column {images[0]!r}: use "
-            "the method deepplcl, or read the table without image."
-        )
-
-
-def _describe_rows(table: CandidateTable, X: Matrix) -> str:
-    if any(column.kind == "image" for column in table.features.columns):
-        return pluralize(X.shape[0], "image")
-    return f"{pluralize(X.shape[0], 'row')} and {pluralize(X.shape[1], 'feature')}"
-
-
-def made_by() -> dict[str, str]:
-    """Versions and time, for the description of a model."""
-    return {
-        "ambilearn": __version__,
-        "scikit-learn": sklearn.__version__,
-        "python": platform.python_version(),
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-    }
-
-
-def _warn_of_unchosen(table: CandidateTable, fitted: Estimator) -> None:
-    """Name the labels that cleaning chooses in no row of the table."""
-    sets = table.candidates
-    chosen = set(choose_candidates(sets, table.score_candidates(fitted)).labels.tolist())
-    unchosen = [label for label in sets.classes.tolist() if label not in chosen]
-    if unchosen:
-        warn_user(
-            f"{table.name}: {pluralize(len(unchosen), 'label')} of {len(sets.classes):,} chosen in "
-            f"no row: {shorten_list([shorten_repr(label) for label in unchosen])}. If a label is a "
-            "spelling mistake or a code for no answer, correct the table; otherwise settle some of "
-            "its rows with corrections."
-        )
-
-
-def _is_plain(value: Any) -> bool:
-    return value is None or isinstance(value, (bool, int, float, str))

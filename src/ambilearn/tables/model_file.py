@@ -33,8 +33,9 @@ from ambilearn.features.models import PretrainedModelError
 from ambilearn.features.pretrained import PretrainedFeatures
 from ambilearn.registry import REMOVED
 from ambilearn.tables.columns import EMBEDDED, LISTS, Column
+from ambilearn.tables.fit import made_by
 from ambilearn.tables.image_files import ImageColumn
-from ambilearn.tables.model import TableModel, made_by
+from ambilearn.tables.model import TableModel
 from ambilearn.tables.preprocessing import find_embeddings, make_preprocessing
 from ambilearn.tables.skops_format import (
     InvalidModelError,

@@ -32,10 +32,13 @@ class Choices(NamedTuple):
     confidences: NDArray[np.float64]
     margins: NDArray[np.float64]
 
-    @property
-    def order(self) -> NDArray[np.intp]:
-        """Rows by ambiguity: smallest margin first, then smallest score, then row order."""
-        return np.lexsort((self.scores, self.margins))
+    def columns(self, prefix: str = "") -> dict[str, Array]:
+        """Columns of a table for labels, scores and confidences, numbers to six digits."""
+        return {
+            f"{prefix}label": self.labels,
+            f"{prefix}score": self.scores.round(6),
+            f"{prefix}confidence": self.confidences.round(6),
+        }
 
 
 def choose_candidates(
@@ -54,8 +57,8 @@ def choose_candidates(
     >>> from ambilearn.candidates import as_candidates
     >>> sets = as_candidates([{"anna", "bob"}, {"bob"}, {"anna", "cleo"}])
     >>> choices = choose_candidates(sets, np.array([0.5, 0.5, 1.0, 0.1, 0.9]))
-    >>> choices.labels.tolist(), choices.order.tolist()
-    (['anna', 'bob', 'cleo'], [0, 2, 1])
+    >>> choices.labels.tolist(), choices.margins.tolist()
+    (['anna', 'bob', 'cleo'], [0.0, 1.0, 0.8])
     """
     # By row, and within a row by descending score; ties keep the order of the labels.
     ranked = np.lexsort((-scores, pair_rows(candidates)))
@@ -89,7 +92,8 @@ def review_order(
     >>> review_order(choices, doubt).tolist()
     [3, 0, 1, 2]
     """
-    order = choices.order
+    # Smallest margin first, then smallest score, then the order of the table.
+    order = np.lexsort((choices.scores, choices.margins))
     if doubt is not None:
         wrong = doubt.wrong(choices.labels, choices.scores)
         order = order[np.argsort(-wrong[order], kind="stable")]

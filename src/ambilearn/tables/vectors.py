@@ -14,6 +14,32 @@ from ambilearn.datasets.errors import InvalidFileError
 # A number as NumPy prints it.
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|nan|[+-]?inf")
 
+# A list of many numbers of similar size is an embedding, or pixels: it has no units.
+_NUMBERS_OF_EMBEDDING, _MOST_UNEQUAL = 16, 20.0
+
+
+def find_kind_of_lists(where: str, cells: list[Any]) -> tuple[str, int] | None:
+    """Length of the lists in a column, and ``"embedding"``, ``"vector"``, or "" if all are equal.
+
+    None if the cells are something else; see :func:`find_vector_length`.
+    """
+    length = find_vector_length(where, cells)
+    if not length:
+        return None
+    matrix = parse_vectors(where, cells, length)
+    if np.all(np.ptp(matrix, axis=0) == 0):
+        return "", length
+    return "embedding" if _is_embedding(matrix) else "vector", length
+
+
+def _is_embedding(matrix: NDArray[np.float64]) -> bool:
+    """Whether rows are long lists of numbers of similar size."""
+    largest = max(np.nanmax(np.abs(matrix), initial=0.0), 1e-300)
+    sizes = np.sqrt(np.nanmean((matrix / largest) ** 2, axis=0))
+    sizes = sizes[sizes > 0]
+    is_even = len(sizes) > 0 and sizes.max() <= _MOST_UNEQUAL * np.median(sizes)
+    return matrix.shape[1] >= _NUMBERS_OF_EMBEDDING and bool(is_even)
+
 
 def find_vector_length(where: str, cells: list[Any]) -> int | None:
     """How many numbers each cell of a column has; None if its cells are something else.
