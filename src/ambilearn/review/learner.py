@@ -14,7 +14,7 @@ from ambilearn.backend import HOST
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.base import PartialLabelClassifier
 from ambilearn.candidates import CandidateSets, as_candidates
-from ambilearn.confidence.doubt import AnswerDoubt, Doubt, LabelDoubt
+from ambilearn.confidence.doubt import Doubt, LabelDoubt
 from ambilearn.confidence.find_doubtful import doubt_of_outputs
 from ambilearn.confidence.held_out import hold_out
 from ambilearn.learners import find_ridge_method, method_inside, without_preprocessing
@@ -140,7 +140,7 @@ class Learner:
             if judged is None:
                 doubt = self._find_doubt(given).settled(labels)
             else:
-                answers = AnswerDoubt.of_posterior(judged, self.shown.classes, given)
+                answers = Doubt.in_answers(judged, self.shown.classes, given)
                 doubt = answers.settled(labels)
         return Learned(sets, confidences, doubt, labels, judged)
 

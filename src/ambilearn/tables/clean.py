@@ -12,7 +12,7 @@ from ambilearn._utils.text import html_table
 from ambilearn._utils.types import Params
 from ambilearn._utils.warnings import InterruptedWarning, warn_user
 from ambilearn.backend import HOST
-from ambilearn.confidence.doubt import AnswerDoubt, Doubt
+from ambilearn.confidence.doubt import Doubt
 from ambilearn.confidence.find_doubtful import doubt_of_outputs
 from ambilearn.confidence.held_out import HeldOut, hold_out
 from ambilearn.tables.candidate_table import CandidateTable
@@ -222,7 +222,7 @@ def _find_doubt(
 ) -> Doubt:
     settled = table.corrections.labels
     if table.judged is not None and table.votes is not None:
-        answers = AnswerDoubt.of_posterior(table.judged, table.votes.classes, table.given)
+        answers = Doubt.in_answers(table.judged, table.votes.classes, table.given)
         return answers.settled(settled)
     sets = HOST.support(table.given)
     if held_out is not None:
