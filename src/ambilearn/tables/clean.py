@@ -128,8 +128,9 @@ def clean_table(
         half of the rows. Ctrl-C ends these fits, and those for the confidence: their columns stay
         empty, with a warning.
     trust_candidates : bool, default=False
-        Whether the true label of every row is a candidate: there is no search for wrong candidates,
-        and there are no columns ``doubt`` and ``suggestion``.
+        Whether the true label of every row is a candidate: doubt is zero, and there are no columns
+        ``doubt`` and ``suggestion``. Rows are in the order of the probability that another
+        candidate is correct.
     prefix : str or None, default=""
         Prefix of the names of the new columns; None if no columns are to be added.
 
@@ -164,8 +165,10 @@ def clean_table(
     scores = table.score_candidates(model.pipeline[-1])
     confidences = model.calibration.cleaned
     found, with_doubt = None, not (fast or trust_candidates)
-    if with_doubt:
+    if with_doubt or (not fast and len(table.frame) > 2):
         found = judge_candidates(model, table, random_state, progress, device, held_out)
+        if found is not None and trust_candidates:
+            found = found.settled(range(len(table.frame)))
     choices = choose_candidates(table.candidates, scores, confidences, table.judged)
     if found is not None and table.judged is None:
         choices = choices._replace(confidences=(1 - found.score) * choices.confidences)
@@ -173,7 +176,8 @@ def clean_table(
     frame = table.frame
     if prefix is not None:
         frame = append_results(table, choices, order, found, prefix, with_doubt=with_doubt)
-    return CleanedTable(table, choices, scores, order, frame, found, model=model)
+    shown = found if with_doubt else None
+    return CleanedTable(table, choices, scores, order, frame, shown, model=model)
 
 
 def check_new_columns(table: CandidateTable, prefix: str = "") -> None:
