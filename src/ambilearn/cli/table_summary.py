@@ -3,8 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 
-from ambilearn._utils.labels import normalize_label
-from ambilearn._utils.text import pluralize, shorten_list, shorten_repr
+from ambilearn._utils.text import normalize_label, pluralize, shorten_list, shorten_repr
 from ambilearn.cli.console import Console
 from ambilearn.tables.candidate_table import CandidateTable
 from ambilearn.tables.columns import parse_features
