@@ -96,7 +96,7 @@ def test_trusted_candidates_have_no_doubt_but_are_calibrated(table):
     whole = clean_table(table, "plcl")
     assert cleaned.model.calibration.reason == whole.model.calibration.reason
     certain = review_order(whole.choices, whole.doubt.settled(range(60)))
-    assert cleaned.order.tolist() == certain.tolist() != cleaned.choices.order.tolist()
+    assert cleaned.order.tolist() == certain.tolist() != review_order(cleaned.choices).tolist()
 
 
 def test_without_doubt_the_rank_orders_by_margin(table):

@@ -172,12 +172,9 @@ def clean_table(
     choices = choose_candidates(table.candidates, scores, confidences, table.judged)
     if found is not None and table.judged is None:
         choices = choices._replace(confidences=(1 - found.score) * choices.confidences)
-    order = review_order(choices, found, table.corrections.labels)
-    frame = table.frame
-    if prefix is not None:
-        frame = append_results(table, choices, order, found, prefix, with_doubt=with_doubt)
+    results = append_results(table, choices, found, prefix, with_doubt=with_doubt)
     shown = found if with_doubt else None
-    return CleanedTable(table, choices, scores, order, frame, shown, model=model)
+    return CleanedTable(table, choices, scores, *results, shown, model=model)
 
 
 def check_new_columns(table: CandidateTable, prefix: str = "") -> None:
@@ -241,24 +238,26 @@ def _find_doubt(
 def append_results(
     table: CandidateTable,
     choices: Choices,
-    order: NDArray[np.intp],
     doubt: Doubt | None,
-    prefix: str = "",
+    prefix: str | None,
     *,
     with_doubt: bool = True,
-) -> "pd.DataFrame":
-    """The table with the columns of its result, whose names begin with ``prefix``, at the end.
+) -> "tuple[NDArray[np.intp], pd.DataFrame]":
+    """Rows in the order of their review, and the table with the columns of its result at the end.
 
-    ``order`` has the rows in the order of their review. If ``doubt`` is None, its columns are
-    empty; without ``with_doubt`` there are none.
+    Their names begin with ``prefix``; if it is None, there are no columns. If ``doubt`` is None,
+    its columns are empty; without ``with_doubt`` there are none.
     """
+    order = review_order(choices, doubt, table.corrections.labels)
+    if prefix is None:
+        return order, table.frame
     columns = choices.columns(prefix)
     if with_doubt:
         columns[f"{prefix}doubt"], columns[f"{prefix}suggestion"] = _doubt_columns(doubt)
     rank = np.empty(len(order), dtype=np.intp)
     rank[order] = np.arange(1, len(order) + 1)
     columns[f"{prefix}review_rank"] = rank
-    return append_columns(table.name, table.frame, columns)
+    return order, append_columns(table.name, table.frame, columns)
 
 
 def _doubt_columns(doubt: Doubt | None) -> tuple[Any, Any]:

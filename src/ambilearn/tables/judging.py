@@ -27,7 +27,7 @@ from ambilearn.tables.clean import LabeledTable, append_results, check_new_colum
 from ambilearn.tables.corrections import apply_corrections
 from ambilearn.tables.methods import choose_default, make_method
 from ambilearn.tables.preprocessing import fit_preprocessing
-from ambilearn.tables.ranking import choose_candidates, review_order
+from ambilearn.tables.ranking import choose_candidates
 
 _LEAST_SHARE = 0.01  # of the best label: less likely labels are no candidates
 _CHOSEN_BY_ANSWERS = ("reg", "n_neighbors")  # one parameter, the first of these that a method has
@@ -175,9 +175,8 @@ def clean_votes(
     if not trust_candidates:
         answers = Doubt.in_answers(posterior, votes.classes, judged.given)
         doubt = answers.settled(settled)
-    order = review_order(choices, doubt, settled)
-    frame = append_results(table, choices, order, doubt, prefix, with_doubt=not trust_candidates)
-    cleaned = LabeledTable(judged, choices, scores, order, frame, doubt)
+    results = append_results(table, choices, doubt, prefix, with_doubt=not trust_candidates)
+    cleaned = LabeledTable(judged, choices, scores, *results, doubt)
     return cleaned, report_annotators(votes, posterior)
 
 
