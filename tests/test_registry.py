@@ -1,6 +1,5 @@
 """The list of methods, and a new method that one file and one line add to it."""
 
-import re
 import shutil
 import subprocess
 import sys
@@ -10,7 +9,6 @@ import prepared
 import pytest
 from lean_python import run_without
 from markdown_pages import ROOT
-from problems import ambiguous
 
 import ambilearn
 from ambilearn import methods
@@ -74,17 +72,6 @@ def test_an_unknown_method_is_rejected_with_the_list(name):
         ValueError, match=f"no method '{name}'. The methods are: .*DeepPLCL, .*, PLCL, "
     ):
         find_method(name)
-
-
-@pytest.mark.parametrize("name", ["pra", "PRA"])
-def test_a_removed_method_is_rejected_with_its_replacement(name):
-    with pytest.raises(ValueError, match=r"PRA was removed.*PLStacking\(estimators=") as rejected:
-        find_method(name)
-    names = {name: getattr(ambilearn, name) for name in ("PLStacking", "PLAGGD")}
-    (recipe,) = re.findall(r"Fit (.*) in Python", str(rejected.value))
-    stack = eval(recipe, names)
-    X, Y, y = ambiguous(n=40)
-    assert stack.fit(X, Y).score(X, y) > 0.8
 
 
 def test_reading_the_registry_imports_no_method_and_no_scikit_learn():

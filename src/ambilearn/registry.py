@@ -127,13 +127,6 @@ def installed_methods() -> dict[str, Method]:
     return {name: each for name, each in METHODS.items() if each.missing_package() is None}
 
 
-# Methods that were removed, by the same names, and what to use instead.
-REMOVED = {
-    "pra": "PRA was removed. Fit PLStacking(estimators=[('plaggd', PLAGGD())], "
-    "final_estimator=PLAGGD()) in Python instead: PL-AGGD again, on its own outputs."
-}
-
-
 def find_method(name: str) -> Method:
     """A method by its name in Python, on the command line or in tables.
 
@@ -149,7 +142,7 @@ def find_method(name: str) -> Method:
     Raises
     ------
     ValueError
-        If there is no such method, or it was removed.
+        If there is no such method.
 
     Examples
     --------
@@ -158,8 +151,6 @@ def find_method(name: str) -> Method:
     Method(name='PLCL')
     """
     command_name = name.replace("-", "").lower()
-    if command_name in REMOVED:
-        raise ValueError(REMOVED[command_name])
     by_class = {method.name.lower(): method for method in reversed(METHODS.values())}
     found = METHODS.get(command_name, by_class.get(command_name))
     if found is None:

@@ -9,7 +9,7 @@ import pytest
 from people import make_people
 
 from ambilearn import __version__
-from ambilearn.cli.errors import EXPECTED, describe_error
+from ambilearn.cli.console import EXPECTED, describe_error
 from ambilearn.datasets.errors import DatasetError
 
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from ambilearn.cli.console import user_console
-from ambilearn.cli.result_summary import (
+from ambilearn.cli.summary import (
     describe_accuracy,
     describe_calibration,
     describe_cleaned,
@@ -122,7 +122,7 @@ def test_answers_are_no_candidates_where_annotators_were_judged(said):
 
 
 def test_many_annotators_are_summed_up(capsys):
-    from ambilearn.cli.result_summary import describe_annotators
+    from ambilearn.cli.judging import describe_annotators
     from ambilearn.crowd import Votes, report_annotators
 
     votes = Votes.from_wide([["a"] * 14, ["b"] * 13 + ["a"]])
@@ -136,7 +136,7 @@ def test_many_annotators_are_summed_up(capsys):
 
 def test_the_worst_annotator_with_enough_answers_is_first(capsys):
     """Among 59 with more answers, and one who is always wrong in four."""
-    from ambilearn.cli.result_summary import describe_annotators
+    from ambilearn.cli.judging import describe_annotators
     from ambilearn.crowd import Votes, report_annotators
 
     answers = [(i, f"w{a:02d}", "cat") for i in range(30) for a in range(59)]

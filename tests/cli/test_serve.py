@@ -177,7 +177,7 @@ def test_ctrl_c_after_the_final_fit_writes_its_labels(table, opened, tmp_path, m
 
     def press(console, text):
         show(console, text)
-        if text.startswith("looking for rows"):
+        if text.startswith("predicting every row"):
             signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(Console, "stage", press)
@@ -256,6 +256,8 @@ def test_outputs_are_checked_before_the_review(table, tmp_path):
     assert "would overwrite an input file" in result.output
     result = run("review", table, *OPTIONS, "--model-out", tmp_path / "no" / "m.model")
     assert "does not exist" in result.output
+    result = run("review", table, *OPTIONS, "--method", "forest", "--model-out", tmp_path / "m")
+    assert "A model file cannot store --method forest" in result.output
     result = run("review", table, *OPTIONS, "--cleaned-out", tmp_path / "c.xlsx")
     assert result.exit_code == 1
     (tmp_path / "labels.csv").write_text(table.read_text().replace("town", "label", 1))

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ambilearn.cli.table_summary import describe_table, hint_at_given_label
+from ambilearn.cli.summary import describe_table, hint_at_given_label
 from ambilearn.tables import read_candidate_table
 
 

@@ -4,12 +4,11 @@ from scipy import sparse
 from scipy.spatial.distance import cdist, pdist
 
 from ambilearn.backend import HOST
-from ambilearn.kernel import functions
 from ambilearn.kernel.functions import cross_kernel, train_kernel
 
 
 def mean_distance(X, row_weights=None):
-    return functions.mean_distance(HOST.squared_distances(X), row_weights)
+    return HOST.mean_distance(HOST.squared_distances(X), row_weights)
 
 
 @pytest.fixture

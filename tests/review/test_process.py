@@ -16,7 +16,7 @@ from serve_review import make_learner as make_people
 from sklearn.exceptions import ConvergenceWarning
 
 from ambilearn._utils.rounds import listen_to_rounds
-from ambilearn.cli.errors import describe_error
+from ambilearn.cli.console import describe_error
 from ambilearn.review import ReviewSession
 from ambilearn.review.process import SessionEndedError, SessionProcess, Worker
 

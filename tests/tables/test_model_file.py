@@ -245,11 +245,6 @@ def test_a_description_that_is_none(saved, content):
     rejected(saved, "is damaged, or not a model|not a model of ambilearn")
 
 
-def test_a_model_of_a_removed_method_names_the_replacement(saved):
-    edit_about(saved, {"format version": 1, "method": "pra"})
-    rejected(saved, r"PRA was removed.*PLStacking\(estimators=\[\('plaggd', PLAGGD\(\)\)\]")
-
-
 @pytest.mark.parametrize(
     ("version", "message"),
     [

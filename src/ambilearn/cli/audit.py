@@ -9,19 +9,18 @@ import click
 
 from ambilearn._utils.text import pluralize
 from ambilearn._utils.types import Label
+from ambilearn.cli.commands import Command, Section
 from ambilearn.cli.console import Console, user_console
 from ambilearn.cli.options import (
     OUTPUT,
     READ_FILE,
     WRITTEN_FILE_OR_STREAM,
-    Command,
-    Section,
     command_line,
     escape_formulas_option,
     format_options,
 )
 from ambilearn.cli.outputs import check_outputs, table_writer
-from ambilearn.cli.plan import file_format, open_table
+from ambilearn.cli.request import file_format, open_table
 
 if TYPE_CHECKING:
     import pandas as pd

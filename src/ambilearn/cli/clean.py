@@ -5,11 +5,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ambilearn.cli.commands import Command, reject_options
 from ambilearn.cli.console import Console, user_console
+from ambilearn.cli.fit import save, write_model
+from ambilearn.cli.judging import FAST, clean_answers, correct_labels
 from ambilearn.cli.options import (
     COMMON,
     OUTPUT,
-    Command,
     candidate_options,
     image_options,
     method_options,
@@ -18,7 +20,14 @@ from ambilearn.cli.options import (
     votes_options,
 )
 from ambilearn.cli.outputs import table_writer
-from ambilearn.cli.plan import FAST, Request
+from ambilearn.cli.plan import choose_method, make_plan
+from ambilearn.cli.request import Request
+from ambilearn.cli.summary import (
+    describe_accuracy,
+    describe_calibration,
+    describe_cleaned,
+    describe_model,
+)
 
 if TYPE_CHECKING:
     from ambilearn.tables.candidate_table import CandidateTable
@@ -60,8 +69,7 @@ def clean(table: str, out: Path, prefix: str, model_out: Path | None, **options:
     """
     with user_console() as console:
         request = Request.from_options(table, options, votes_alone=True)
-        request.check(console, out, model_out)
-        request.check_savable(model_out)
+        request.check(console, out, model_out=model_out)
         console.show("reading the table")  # before the imports, which take a while
         write_results(console, request, request.read(), out, model_out, prefix=prefix)
 
@@ -79,18 +87,11 @@ def write_results(
 
     ``request`` is what the table was read by; corrections of the table count.
     """
-    from ambilearn.cli.fit import save, write_model
-    from ambilearn.cli.result_summary import (
-        describe_accuracy,
-        describe_calibration,
-        describe_cleaned,
-        describe_model,
-    )
     from ambilearn.tables.clean import clean_table
 
     if out is None:
         if model_out is not None:
-            plan = request.plan(console, table, new_rows=True)
+            plan = make_plan(console, request, table, new_rows=True)
             write_model(console, request, plan, model_out)
         return
     write = table_writer(
@@ -103,20 +104,25 @@ def write_results(
     )
     labels = [f"{prefix}label", f"{prefix}suggestion"]
     if not table.features.columns:
-        _check_votes_options(request, model_out is not None)
-        chosen = request.clean_votes(console, table, prefix)
+        judged = () if request.weight_annotators else ("weight_annotators",)
+        reject_options(
+            ("method", "settings", "tune", "device", "min_votes", "model_out", *judged),
+            "requires features, but the table has none: its labels are chosen by the annotators' "
+            "answers alone. Add columns, or name a table with --features-from.",
+        )
+        chosen = clean_answers(console, request, table, prefix)
         write(chosen.frame, [*table.candidate_columns, *labels])
         describe_cleaned(console, chosen)
         return
     if request.table.given_label:
         _check_given_label_options(request, model_out is not None)
-        corrected = request.correct(console, table, prefix)
+        corrected = correct_labels(console, request, table, prefix)
         write(corrected.frame, [*table.candidate_columns, *labels])
         if model_out is not None:
-            plan = request.choose_method(console, corrected.table)
+            plan = choose_method(console, request, corrected.table)
             write_model(console, request, plan, model_out)
         return
-    plan = request.plan(console, table, new_rows=model_out is not None)
+    plan = make_plan(console, request, table, new_rows=model_out is not None)
     trust = request.trust_candidates
     cleaned = clean_table(
         **plan._asdict(), trust_candidates=trust, prefix=prefix, progress=console.stage
@@ -128,25 +134,6 @@ def write_results(
     describe_cleaned(console, cleaned)
     if model_out is not None:
         save(console, cleaned.model, model_out, request, cleaned.table)
-
-
-def _check_votes_options(request: Request, has_model: bool) -> None:
-    """Raise an error for options that have no effect without features."""
-    given = {
-        "--method": request.method is not None,
-        "--set": bool(request.settings),
-        "--tune": request.tune,
-        "--device": request.device is not None,
-        "--min-votes": request.table.min_votes is not None,
-        "--no-weight-annotators": request.weight_annotators is False,
-        "--model-out": has_model,
-    }
-    for option, is_given in given.items():
-        if is_given:
-            raise click.UsageError(
-                f"{option} requires features, but the table has none: its labels are chosen by the "
-                "annotators' answers alone. Add columns, or name a table with --features-from."
-            )
 
 
 def _check_given_label_options(request: Request, has_model: bool) -> None:

@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
+from ambilearn.cli.commands import Group
 from ambilearn.cli.console import Console
-from ambilearn.cli.options import Group
 from ambilearn.datasets.errors import DatasetError
 
 

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ambilearn.cli.commands import Command
 from ambilearn.cli.console import Console, user_console
 from ambilearn.cli.options import (
     COMMON,
     OUTPUT,
-    Command,
     candidate_options,
     command_line,
     escape_formulas_option,
@@ -18,8 +18,10 @@ from ambilearn.cli.options import (
     method_options,
     votes_options,
 )
-from ambilearn.cli.plan import Plan, Request
+from ambilearn.cli.plan import make_plan
 from ambilearn.cli.predict import predict
+from ambilearn.cli.request import Plan, Request
+from ambilearn.cli.summary import describe_accuracy, describe_calibration, describe_model
 
 if TYPE_CHECKING:
     from ambilearn.tables.candidate_table import CandidateTable
@@ -55,19 +57,14 @@ def fit(table: str, out: Path | None, **options: Any) -> None:
                 "A model cannot be written to standard output: use --out FILE."
             )
         request = Request.from_options(table, options)
-        request.check(console, out)
+        request.check(console, model_out=out)
         console.show("reading the table")  # before the imports, which take a while
-        request.check_savable(out)
-        write_model(console, request, request.plan(console, request.read(), new_rows=True), out)
+        plan = make_plan(console, request, request.read(), new_rows=True)
+        write_model(console, request, plan, out)
 
 
 def write_model(console: Console, request: Request, plan: Plan, out: Path) -> None:
     """Fit a model to a table, describe the model and save it."""
-    from ambilearn.cli.result_summary import (
-        describe_accuracy,
-        describe_calibration,
-        describe_model,
-    )
     from ambilearn.tables.fit import fit_table
 
     model = fit_table(**plan._asdict(), progress=console.stage)

@@ -9,10 +9,10 @@ import click
 from ambilearn import __version__
 from ambilearn.cli.audit import audit
 from ambilearn.cli.clean import clean
+from ambilearn.cli.commands import Group
+from ambilearn.cli.console import DEBUG, EXPECTED, describe_error
 from ambilearn.cli.data import data
-from ambilearn.cli.errors import DEBUG, EXPECTED, describe_error
 from ambilearn.cli.fit import fit
-from ambilearn.cli.options import Group
 from ambilearn.cli.paper import paper
 from ambilearn.cli.predict import predict
 from ambilearn.cli.review import review

@@ -1,18 +1,22 @@
-"""Options that the commands on a user's table share, and how their help is shown."""
+"""Options that the commands on a user's table share, and commands that repeat them."""
 
-import os
 from collections.abc import Callable, Collection, Mapping
-from inspect import cleandoc
 from pathlib import Path
 from shlex import join
 from typing import Any
 
 import click
 
-from ambilearn.registry import METHODS, REMOVED, find_method
+from ambilearn.cli.commands import (
+    Section,
+    go_offline,
+    method_name,
+    models_of_columns,
+    one_character,
+)
+from ambilearn.registry import METHODS
 
 READ_FILE = click.Path(dir_okay=False, exists=True, path_type=Path)
-WRITTEN_FILE = click.Path(dir_okay=False, path_type=Path)
 WRITTEN_FILE_OR_STREAM = click.Path(dir_okay=False, allow_dash=True, path_type=Path)
 
 # What most people need of the options for tables with candidates.
@@ -20,109 +24,6 @@ COMMON = (
     *("candidates", "given_label", "missing", "checked", "exclude", "embed"),
     *("delimiter", "encoding", "sheet", "method", "out"),
 )
-
-
-class Command(click.Command):
-    """A command with a short ``--help`` and a complete ``--help-all``.
-
-    The short help has the first two paragraphs of the description and the options named in
-    ``common``.
-    """
-
-    def __init__(self, *arguments: Any, common: Collection[str], **settings: Any) -> None:
-        super().__init__(*arguments, **settings)
-        self._common = common
-
-    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """The options, with ``--help-all`` at the end."""
-        return [*super().get_params(ctx), _HELP_ALL]
-
-    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the first two paragraphs of the description, or all."""
-        whole = cleandoc(self.help or "")
-        text = whole if _HELP_ALL.name in ctx.meta else "\n\n".join(whole.split("\n\n")[:2])
-        formatter.write_paragraph()
-        with formatter.indentation():
-            formatter.write_text(text)
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the common options, or all of them in sections."""
-        complete = _HELP_ALL.name in ctx.meta
-        sections: dict[str, list[tuple[str, str]]] = {}
-        for option in self.get_params(ctx):
-            record = option.get_help_record(ctx) if isinstance(option, click.Option) else None
-            title = getattr(option, "section", "Other")
-            if record is not None and (complete or title == "Other" or option.name in self._common):
-                sections.setdefault(title if complete else "Options", []).append(record)
-        for title, records in sections.items():
-            with formatter.section(title):
-                formatter.write_dl(records)
-
-
-class Group(click.Group):
-    """A group whose help lists commands in the order in which they were added."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names in this order."""
-        return list(self.commands)
-
-
-def _show_all(ctx: click.Context, parameter: click.Parameter, value: bool) -> None:
-    if value and not ctx.resilient_parsing:
-        ctx.meta[str(parameter.name)] = True
-        click.echo(ctx.get_help(), color=ctx.color)
-        ctx.exit()
-
-
-_HELP_ALL = click.Option(
-    ["--help-all"],
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=_show_all,
-    help="Show all options and exit.",
-)
-
-
-class _Option(click.Option):
-    """An option in a section of ``--help-all``."""
-
-    def __init__(self, *arguments: Any, section: str, **settings: Any) -> None:
-        super().__init__(*arguments, **settings)
-        self.section = section
-
-
-class Section:
-    """The options under one title of ``--help-all``."""
-
-    def __init__(self, title: str) -> None:
-        self._title = title
-
-    def option(self, *names: str, **settings: Any) -> Callable[[Any], Any]:
-        """``click.option``; an option with a default shows it."""
-        return click.option(*names, cls=_Option, section=self._title, **settings)
-
-    def flag(self, *names: str, help: str, **settings: Any) -> Callable[[Any], Any]:
-        """An option without a value."""
-        return self.option(*names, is_flag=True, help=help, **settings)
-
-    def columns(self, *names: str, help: str) -> Callable[[Any], Any]:
-        """An option that names columns, also by patterns."""
-        text = f"{help} Can be repeated, or a pattern such as 'A*'."
-        return self.option(*names, multiple=True, metavar="COLUMN", help=text)
-
-    def column(self, *names: str, help: str, default: str | None = None) -> Callable[[Any], Any]:
-        """An option that names one column."""
-        return self.option(*names, metavar="COLUMN", help=help, default=default)
-
-    def file(self, *names: str, help: str, type: click.Path = WRITTEN_FILE) -> Callable[[Any], Any]:
-        """An option that names a file, by default one that is written."""
-        return self.option(*names, type=type, metavar="FILE", help=help)
-
-    def seed(self, help: str) -> Callable[[Any], Any]:
-        """The option ``--seed``."""
-        kind = click.IntRange(0, 2**32 - 1)
-        return self.option("--seed", type=kind, default=0, metavar="N", help=help)
 
 
 LABELS, ANNOTATORS = Section("Labels"), Section("Answers of annotators")
@@ -141,36 +42,10 @@ def add_options(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return add
 
 
-def _one_sign(context: click.Context, parameter: click.Parameter, text: str | None) -> str | None:
-    sign = "\t" if text == "\\t" else text
-    if sign is not None and (len(sign) != 1 or sign in '"\r\n'):
-        raise click.BadParameter("must be one character, such as ';' or '\\t'.")
-    return sign
-
-
-def _models_of_columns(
-    context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]
-) -> dict[str, str]:
-    models = {}
-    for text in texts:
-        column, equals, model = text.partition("=")
-        if not (column and equals and model):
-            raise click.BadParameter(f"must be COLUMN=MODEL; got {text!r}.")
-        if column in models:
-            raise click.BadParameter(f"the column {column!r} is given twice.")
-        models[column] = model
-    return models
-
-
-def _go_offline(context: click.Context, parameter: click.Parameter, value: bool) -> None:
-    if value:
-        os.environ["HF_HUB_OFFLINE"] = "1"
-
-
 format_options = add_options(
     READING.option(
         "--delimiter",
-        callback=_one_sign,
+        callback=one_character,
         metavar="CHAR",
         help="Character between the cells of a CSV table.",
     ),
@@ -194,12 +69,12 @@ embed_options = add_options(
         "--embed",
         multiple=True,
         metavar="COLUMN=MODEL",
-        callback=_models_of_columns,
+        callback=models_of_columns,
         help="Column of texts or image files, and a pretrained network for it: a name at Hugging "
         "Face or a folder. Can be repeated.",
     ),
     FEATURES.flag(
-        "--offline", expose_value=False, callback=_go_offline, help="Download no network."
+        "--offline", expose_value=False, callback=go_offline, help="Download no network."
     ),
 )
 
@@ -308,19 +183,6 @@ votes_options = add_options(
 )
 
 
-class _MethodName(click.Choice[str]):
-    """A method by any spelling of its name: ``plcl``, ``PLCL`` or ``PL-CL``."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        try:
-            value = find_method(value).command_name
-        except ValueError as error:
-            if str(error) in REMOVED.values():
-                self.fail(str(error), param, ctx)
-            # Otherwise click lists the choices.
-        return super().convert(value, param, ctx)
-
-
 device_option = LEARNING.option(
     "--device",
     metavar="NAME",
@@ -331,7 +193,7 @@ device_option = LEARNING.option(
 method_options = add_options(
     LEARNING.option(
         "--method",
-        type=_MethodName(list(METHODS)),
+        callback=method_name,
         metavar="NAME",
         help=f"One of {', '.join(METHODS)}. By default chosen by the table.",
     ),
@@ -356,7 +218,7 @@ method_options = add_options(
 
 trust_option = LEARNING.flag(
     "--trust-candidates",
-    help="The true label of every row is a candidate: suggest no other label.",
+    help="The true label of every row is a candidate: do not search for wrong candidates.",
 )
 
 escape_formulas_option = OUTPUT.flag(

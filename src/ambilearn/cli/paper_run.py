@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ambilearn._utils.text import format_duration, pluralize
-from ambilearn.cli.console import Console
-from ambilearn.cli.errors import check_memory_limit, describe_error
-from ambilearn.cli.options import WRITTEN_FILE, add_options
+from ambilearn.cli.commands import WRITTEN_FILE
+from ambilearn.cli.console import Console, check_memory_limit, describe_error
+from ambilearn.cli.options import add_options
 from ambilearn.experiments.spec_form import MAX_RUNS
 
 if TYPE_CHECKING:

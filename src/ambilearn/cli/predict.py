@@ -6,9 +6,9 @@ from typing import Any
 import click
 
 from ambilearn._utils.text import pluralize
+from ambilearn.cli.commands import Command
 from ambilearn.cli.console import user_console
 from ambilearn.cli.options import (
-    Command,
     device_option,
     embed_options,
     format_options,
@@ -16,7 +16,7 @@ from ambilearn.cli.options import (
     output_options,
 )
 from ambilearn.cli.outputs import check_outputs, table_writer
-from ambilearn.cli.plan import check_device, file_format, open_table
+from ambilearn.cli.request import check_device, file_format, open_table
 
 
 @click.command(

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ambilearn._utils.text import pluralize
+from ambilearn.cli.clean import clean
+from ambilearn.cli.commands import Command, Section, reject_options
 from ambilearn.cli.console import Console, user_console
 from ambilearn.cli.options import (
     COMMON,
     IMAGES,
     OUTPUT,
-    Command,
-    Section,
     candidate_options,
     command_line,
     free_prefix,
@@ -24,8 +24,15 @@ from ambilearn.cli.options import (
     votes_options,
 )
 from ambilearn.cli.outputs import check_outputs
-from ambilearn.cli.plan import Request
-from ambilearn.cli.serve import ReviewOptions, correct_labels, read_reviewed, serve_review
+from ambilearn.cli.plan import make_plan
+from ambilearn.cli.request import Request
+from ambilearn.cli.serve import ReviewOptions, correct_table, read_reviewed, serve_review
+from ambilearn.cli.summary import (
+    describe_accuracy,
+    describe_calibration,
+    describe_doubt,
+    describe_model,
+)
 from ambilearn.registry import METHODS
 
 if TYPE_CHECKING:
@@ -35,11 +42,13 @@ if TYPE_CHECKING:
 
 JOURNAL_START = b'{"format":"ambilearn review journal"'
 SERVER = Section("Server")
+_OUTPUTS = "cleaned_out", "checked_out", "model_out"
+_SERVER_OPTIONS = (*_OUTPUTS, "prefix", "no_browser", "port", "journal")
 
 
 @click.command(
     cls=Command,
-    common=(*COMMON, "cleaned_out", "checked_out", "model_out"),
+    common=(*COMMON, *_OUTPUTS),
     epilog="Example: ambilearn review people.csv --candidates names",
 )
 @click.argument("table")
@@ -108,7 +117,6 @@ def review(table: str, out: Path | None, **options: Any) -> None:
             return
         request = Request.from_options(table, options)
         if out is not None:
-            _check_page_options(out)
             _write_page(console, request, out, chosen)
             return
         if table == "-":
@@ -144,13 +152,16 @@ def _write_answers(console: Console, journal: str, checked_out: Path | None) -> 
 
 def _write_page(console: Console, request: Request, out: Path, options: ReviewOptions) -> None:
     """Write a page that needs no server."""
+    if out.suffix.lower() not in (".html", ".htm"):
+        raise click.UsageError(f"{out}: the page is an HTML file; use a name that ends in .html.")
+    reject_options(_SERVER_OPTIONS, "is for the page that learns: leave out --out.")
     request.check(console, out)
     _, table, image = read_reviewed(console, request, options)
     from ambilearn.review.from_table import Layout, review_from_table
     from ambilearn.review.images import Images, without_pillow_warnings
     from ambilearn.review.page import write_review
 
-    learn = correct_labels if request.table.given_label else _learn
+    learn = correct_table if request.table.given_label else _learn
     judged = learn(console, request, table)
     console.show("writing the page")
     named = request.table.features_from or request.source
@@ -165,40 +176,12 @@ def _write_page(console: Console, request: Request, out: Path, options: ReviewOp
     console.say(f"  {_next_command(request.source, table, page.download)}")
 
 
-_SERVER_OPTIONS = (
-    "no_browser",
-    "port",
-    "journal",
-    "cleaned_out",
-    "prefix",
-    "checked_out",
-    "model_out",
-)
-
-
-def _check_page_options(out: Path) -> None:
-    """Raise an error for a name that is no page, and for options that a page cannot fulfill."""
-    if out.suffix.lower() not in (".html", ".htm"):
-        raise click.UsageError(f"{out}: the page is an HTML file; use a name that ends in .html.")
-    context, given = click.get_current_context(), click.core.ParameterSource.COMMANDLINE
-    for name in _SERVER_OPTIONS:
-        if context.get_parameter_source(name) is given:
-            option = f"--{name.replace('_', '-')}"
-            raise click.UsageError(f"{option} is for the page that learns: leave out --out.")
-
-
 def _learn(console: Console, request: Request, table: "CandidateTable") -> "JudgedTable":
     """Clean the table, and describe the result."""
-    from ambilearn.cli.result_summary import (
-        describe_accuracy,
-        describe_calibration,
-        describe_doubt,
-        describe_model,
-    )
     from ambilearn.review.from_table import JudgedTable
     from ambilearn.tables.clean import clean_table
 
-    plan = request.plan(console, table)
+    plan = make_plan(console, request, table)
     trust = request.trust_candidates
     cleaned = clean_table(
         **plan._asdict(), trust_candidates=trust, prefix=None, progress=console.stage
@@ -212,7 +195,6 @@ def _learn(console: Console, request: Request, table: "CandidateTable") -> "Judg
 
 def _next_command(source: str, table: "CandidateTable", checked: str) -> str:
     """The command that uses the checked labels, with the options of the table and the method."""
-    from ambilearn.cli.clean import clean
     from ambilearn.tables.description import NEW_COLUMNS
 
     name = Path("table.csv" if source == "-" else source)

@@ -19,8 +19,10 @@ from ambilearn._utils.interrupts import delaying_interrupts
 from ambilearn._utils.text import pluralize, readable_file_name
 from ambilearn.cli.clean import write_results
 from ambilearn.cli.console import Console
+from ambilearn.cli.judging import FAST, correct_labels
 from ambilearn.cli.outputs import check_outputs
-from ambilearn.cli.plan import FAST, Request
+from ambilearn.cli.plan import make_plan
+from ambilearn.cli.request import Request
 from ambilearn.registry import METHODS
 
 if TYPE_CHECKING:
@@ -92,7 +94,7 @@ def read_reviewed(console: Console, request: Request, options: ReviewOptions) ->
 
 def serve_review(console: Console, request: Request, options: ReviewOptions) -> None:
     """Serve a review until it ends, then write its results."""
-    request.check(console, *options.outputs)
+    request.check(console, options.cleaned_out, options.checked_out, model_out=options.model_out)
     path = options.journal or Path(f"{request.source}.journal")
     outputs = [path, _address_file(path), *options.outputs, request.annotators_out]
     check_outputs(outputs, request.inputs())
@@ -154,7 +156,7 @@ def _keep_answers(console: Console, journal: "Journal") -> None:
         console.say(journal.notice, style="yellow")
 
 
-def correct_labels(console: Console, request: Request, table: "CandidateTable") -> "JudgedTable":
+def correct_table(console: Console, request: Request, table: "CandidateTable") -> "JudgedTable":
     """Correct the given labels, and describe the result."""
     from ambilearn.review.from_table import JudgedTable
 
@@ -162,7 +164,7 @@ def correct_labels(console: Console, request: Request, table: "CandidateTable") 
         raise click.UsageError(FAST)
     method = request.method
     name = METHODS[method].name if method else ""
-    return JudgedTable.of_corrected(request.correct(console, table), name)
+    return JudgedTable.of_corrected(correct_labels(console, request, table), name)
 
 
 def _prepare(
@@ -173,7 +175,7 @@ def _prepare(
     from ambilearn.review.learner import make_given_label_learner, make_learner
 
     if request.table.given_label:
-        judged = correct_labels(console, request, table)
+        judged = correct_table(console, request, table)
         return judged, partial(
             make_given_label_learner,
             table,
@@ -182,7 +184,7 @@ def _prepare(
             request.parameters() if request.method else None,
             random_state=request.seed,
         )
-    plan = request.plan(console, table)
+    plan = make_plan(console, request, table)
     judged = JudgedTable.of_sets(plan.table, METHODS[plan.method].name)
     return judged, partial(
         make_learner,
@@ -192,8 +194,7 @@ def _prepare(
         tune=plan.tune,
         random_state=request.seed,
         device=plan.device,
-        doubt=not plan.fast,
-        trust_candidates=request.trust_candidates,
+        doubt=not (plan.fast or request.trust_candidates),
     )
 
 

@@ -31,7 +31,6 @@ from ambilearn.base import PartialLabelClassifier
 from ambilearn.confidence.calibration import Calibration
 from ambilearn.features.models import PretrainedModelError
 from ambilearn.features.pretrained import PretrainedFeatures
-from ambilearn.registry import REMOVED
 from ambilearn.tables.columns import EMBEDDED, LISTS, Column
 from ambilearn.tables.fit import made_by
 from ambilearn.tables.image_files import ImageColumn
@@ -263,8 +262,6 @@ def _read_members(file: Any, max_bytes: int) -> tuple[dict[str, Any], bytes]:
             f"saved by a newer version of ambilearn, {about.get('ambilearn')}. Update ambilearn to "
             "load it."
         )
-    if about.get("method") in list(REMOVED):  # a list: the value may be unhashable
-        raise InvalidModelError(REMOVED[about["method"]])
     if about["format version"] < FORMAT_VERSION:
         raise InvalidModelError(
             f"saved by an older version of ambilearn, {about.get('ambilearn')}, in a format that "

@@ -3,7 +3,6 @@ import pytest
 
 from ambilearn._utils import limits
 from ambilearn.backend import choose_backend
-from ambilearn.kernel import functions
 from ambilearn.kernel.functions import cross_kernel, train_kernel
 
 
@@ -18,7 +17,7 @@ def on_device(function, X, *args):
 
 def mean_distance(X, row_weights=None):
     backend = choose_backend(X)
-    return functions.mean_distance(backend.squared_distances(X), row_weights, backend)
+    return backend.mean_distance(backend.squared_distances(X), row_weights)
 
 
 def rows(n, seed=0):
