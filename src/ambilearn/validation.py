@@ -10,13 +10,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.validation import validate_data
 
-from ambilearn._utils.array_checks import (
-    as_numbers,
-    canonical_rows,
-    check_feature_types,
-    check_structure,
-    explain_unreadable,
-)
+from ambilearn._utils.array_checks import as_numbers, check_feature_types, check_structure
+from ambilearn._utils.row_faults import canonical_rows, explain_unreadable
 from ambilearn._utils.sklearn_compat import _check_sample_weight, _num_samples
 from ambilearn._utils.types import Matrix
 from ambilearn.backend import HOST, Backend

@@ -5,16 +5,13 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from damaged import FORMATS, KINDS, make_sparse
 from scipy import sparse
 
 from ambilearn._utils.array_checks import (
     as_numbers,
-    canonical_rows,
     check_feature_types,
     check_structure,
     column_names,
-    explain_unreadable,
 )
 
 DAYS = np.array([["2024-02-28"], ["NaT"]], dtype="datetime64[D]")
@@ -63,40 +60,6 @@ def test_numbers_pass(X):
 
 
 @pytest.mark.parametrize(
-    ("X", "said"),
-    [
-        ([[1, 2], [3, "red"]], "Row 1 of X is not a row of numbers .*'red'"),
-        ([[1, 2], [3, 10**400]], "Row 1 of X is not a row of numbers .*too large"),
-        ([[1, {}], [3, 4]], "Row 0 of X is not a row of numbers .*'dict'"),
-        ([[1, 2], [3, [4]]], "Row 1 of X is not a row of numbers"),
-        ([[1, 2], [3]], "Row 1 of X has 1 features but row 0 has 2"),
-        (pd.DataFrame({"a": [1, 2], "b": ["x", "y"]}), "Row 0 of X is not a row of numbers .*'x'"),
-        (np.array([["1", "x"]]), "Row 0 of X is not a row of numbers .*'x'"),
-    ],
-)
-@pytest.mark.parametrize("kind", [TypeError, ValueError])
-def test_error_names_the_row_without_numbers(X, said, kind):
-    with pytest.raises(kind, match=said):
-        explain_unreadable(X, kind())
-
-
-@pytest.mark.parametrize(
-    "X",
-    [
-        [[1, 2], [3, 4]],
-        [[1, np.nan]],
-        np.array([[1j]]),
-        pd.DataFrame({"a": pd.array([1, None], dtype="Float64")}),
-        np.ones((2, 2, 2)),
-        sparse.csr_array(np.eye(2)),
-        [],
-    ],
-)
-def test_readable_rows_raise_nothing(X):
-    explain_unreadable(X, ValueError())
-
-
-@pytest.mark.parametrize(
     "values", ["many", ["a"], [{}], [1j], [10**400], [[1], [2, 3]], DAYS, [pd.NA]]
 )
 def test_values_that_are_not_numbers_raise(values):
@@ -138,31 +101,6 @@ def test_masked_entries_are_rejected(values, said):
 )
 def test_other_inputs_are_accepted(values):
     check_structure(values, "X")
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("sparse_format", FORMATS)
-def test_canonical_rows_are_csr_of_the_same_kind(sparse_format, kind):
-    matrix = make_sparse(TABLE, sparse_format, kind)
-    rows = canonical_rows(matrix)
-    assert rows.format == "csr"
-    assert isinstance(rows, sparse.sparray) == (kind == "array")
-    np.testing.assert_array_equal(rows.toarray(), TABLE)
-
-
-def test_canonical_rows_share_memory_if_possible():
-    matrix = sparse.csr_array(TABLE)
-    assert np.shares_memory(canonical_rows(matrix).data, matrix.data)
-
-
-def test_canonical_rows_ignore_cached_flags():
-    matrix = sparse.csr_array(TABLE)
-    assert matrix.has_canonical_format
-    matrix.indices[:2] = 3  # 1 + 2 in one place, now
-    rows = canonical_rows(matrix)
-    assert rows.nnz == 2
-    np.testing.assert_array_equal(rows.toarray(), [[0, 0, 0, 3], [0, 0, 3, 0], [0, 0, 0, 0]])
-    assert matrix.indices.tolist() == [3, 3, 2]  # the user's is as it was
 
 
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])

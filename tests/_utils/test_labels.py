@@ -1,10 +1,8 @@
-"""Labels that look the same become equal; labels that a script distinguishes do not."""
+"""Arrays keep every label, and missing values are recognized."""
 
 import datetime
-import unicodedata
 from decimal import Decimal
 from fractions import Fraction
-from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -12,17 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ambilearn._utils.labels import (
-    MISSING_WORDS,
-    check_comparable_labels,
-    is_missing,
-    kind_of_label,
-    label_array,
-    listed_labels,
-    normalize_label,
-    normalize_text,
-    split_labels,
-)
+from ambilearn._utils.labels import is_missing, kind_of_label, label_array, listed_labels
+from ambilearn._utils.text import MISSING_WORDS
 
 LABELS = st.one_of(
     st.text(max_size=3),
@@ -118,107 +107,6 @@ def test_a_set_of_all_labels_is_rejected(labels):
     """The order of a set of texts changes from process to process."""
     with pytest.raises(ValueError, match=r"classes must be a list .*got a set, which has no order"):
         listed_labels(labels, "classes")
-
-
-def array(labels):
-    """An array of objects, as pandas has them."""
-    made = np.empty(len(labels), dtype=object)
-    made[:] = labels
-    return made
-
-
-NUMBERS = [np.array([1, 2]), np.array([1.0, 2.5]), np.array([True, False]), array([1, 2.5, True])]
-TEXT = [np.array(["1", "2"]), array(["1", "b"])]
-OBJECTS = [array([(1, 2), None]), np.array(["2020-01-01"], dtype="datetime64[D]")]
-MIXED = array([1, "1"])
-
-
-@pytest.mark.parametrize("same", [NUMBERS, TEXT, OBJECTS])
-def test_labels_of_one_kind_are_comparable(same):
-    for labels, others in product(same, same):
-        check_comparable_labels(labels, others, "y", "the classes")
-
-
-@pytest.mark.parametrize(
-    ("some", "rest"), [(NUMBERS, TEXT), (TEXT, NUMBERS), (OBJECTS, TEXT), (NUMBERS, OBJECTS)]
-)
-def test_labels_of_different_kinds_are_rejected(some, rest):
-    for labels, others in product(some, rest):
-        with pytest.raises(ValueError, match=r"they can never be equal\. Convert both"):
-            check_comparable_labels(labels, others, "y", "the classes")
-
-
-def test_one_kind_in_common_is_enough():
-    for labels in (*NUMBERS, *TEXT):
-        check_comparable_labels(labels, MIXED, "y", "the classes")
-        check_comparable_labels(MIXED, labels, "y", "the classes")
-    with pytest.raises(ValueError, match="numbers and text as labels, such as 1, but the rest are"):
-        check_comparable_labels(MIXED, OBJECTS[0], "y", "the rest")
-
-
-def test_no_labels_are_comparable_with_any():
-    check_comparable_labels(np.array([], dtype=int), TEXT[0], "y", "the classes")
-    check_comparable_labels(TEXT[0], np.array([], dtype=object), "y", "the classes")
-
-
-def test_the_message_names_both_with_an_example():
-    day = datetime.date(2020, 1, 1)
-    with pytest.raises(ValueError, match=r"^y_true has objects as labels, such as datetime.date"):
-        check_comparable_labels(array([day]), TEXT[0], "y_true", "the predictions")
-    with pytest.raises(ValueError, match=r"the predictions are text, such as '1'"):
-        check_comparable_labels(NUMBERS[0], TEXT[0], "y_true", "the predictions")
-
-
-ZOE = "Zo\u00eb"
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        ZOE,
-        "Zoe\u0308",  # NFD
-        "Zo\u200b\u00eb",
-        "\u2060Zo\u00eb",
-        "\ufeffZo\u00eb",
-        "Zoe\u200b\u0308",  # what keeps letter and mark apart is dropped first
-        "\u00a0Zo\u00eb ",
-    ],
-)
-def test_forms_of_one_label(text):
-    assert normalize_label(text) == ZOE
-
-
-def test_a_no_break_space_is_a_space():
-    assert normalize_label("New\u00a0York") == "New York"
-
-
-def test_joiners_are_kept():
-    persian, emoji = "می\u200cخواهم", "👩\u200d🔬"
-    assert normalize_label(persian) == persian
-    assert normalize_label(emoji) == emoji
-
-
-def test_case_and_compatibility_forms_are_kept():
-    assert normalize_label("ﬁ") == "ﬁ"  # NFKC would make two letters of it
-    assert normalize_label("Anna") != normalize_label("anna")
-
-
-@given(st.text())
-def test_normalization_is_idempotent(text):
-    once = normalize_label(text)
-    assert normalize_label(once) == once
-    assert unicodedata.is_normalized("NFC", once)
-
-
-def test_text_is_split_at_the_separator_in_either_form():
-    assert split_labels("a or\u00a0b", " or ") == ["a", "b"]
-    assert split_labels("a\u00a0b", "\u00a0") == ["a", "b"]
-    assert split_labels("a|b", None) == ["a|b"]
-    assert split_labels("", "|") == [""]
-
-
-def test_blanks_around_text_are_kept():
-    assert normalize_text(" e\u0301\u00a0") == " é "
 
 
 MISSING = [

@@ -4,7 +4,6 @@ from scipy.special import expit, logit
 
 from ambilearn.candidates import as_candidates
 from ambilearn.confidence import Doubt, LabelDoubt
-from ambilearn.confidence.doubt import AnswerDoubt
 
 SCORE, OTHER = np.array([0.0, 0.7, 0.7, 0.1]), np.array(["b", "a", "a", "b"])
 
@@ -69,7 +68,7 @@ def test_settled_rows_are_certain():
 def test_doubt_in_answers_is_what_their_judgment_leaves_for_other_labels():
     posterior = np.array([[0.5, 0.25, 0.125, 0.125], [0.0, 0.125, 0.875, 0.0], [0.25] * 4])
     answers = as_candidates([{"b"}, {"b", "c"}, {*"abcd"}])  # of another label order
-    doubt = AnswerDoubt.of_posterior(posterior, np.array([*"abcd"]), answers)
+    doubt = Doubt.in_answers(posterior, np.array([*"abcd"]), answers)
     assert doubt.score.tolist() == [0.25, 0, 0]
     assert doubt.other.tolist() == ["c", None, None]
     assert doubt.wrong(np.array(["a", "c", "a"]), posterior.max(axis=1)).tolist() == [

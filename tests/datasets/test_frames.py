@@ -244,7 +244,12 @@ def test_open_files(kind):
 def test_a_pipe_can_be_read():
     table = pa.BufferOutputStream()
     parquet.write_table(pa.table({"a": [1, 2]}), table)
-    for format, content in (("csv", b"a,b\n1,2\n2,3\n"), ("parquet", bytes(table.getvalue()))):
+    for format, content in {
+        "csv": b"a,b\n1,2\n2,3\n",
+        "jsonl": b'{"a": 1}\n{"a": 2}\n',
+        "json": b'[{"a": 1}, {"a": 2}]',
+        "parquet": bytes(table.getvalue()),
+    }.items():
         read_end, write_end = os.pipe()
         with os.fdopen(write_end, "wb") as sink:
             sink.write(content)

@@ -307,7 +307,7 @@ def test_invalid_graph_raises(X, graph, message):
 def test_row_indices_out_of_range_raise(X):
     graph = full_graph(X)
     graph.indices[5] = -1  # what an index gives that has found nothing
-    with pytest.raises(ValueError, match=r"Listed is a damaged .* index of -1, outside 0 … 39"):
+    with pytest.raises(ValueError, match=r"Listed is a damaged sparse matrix"):
         NeighborSearch(Listed(graph)).fit(X, 6)
 
 

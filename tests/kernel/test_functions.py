@@ -4,11 +4,12 @@ from scipy import sparse
 from scipy.spatial.distance import cdist, pdist
 
 from ambilearn.backend import HOST
+from ambilearn.kernel import functions
 from ambilearn.kernel.functions import cross_kernel, train_kernel
 
 
 def mean_distance(X, row_weights=None):
-    return HOST.mean_distance(HOST.squared_distances(X), row_weights)
+    return functions.mean_distance(HOST.squared_distances(X), row_weights)
 
 
 @pytest.fixture

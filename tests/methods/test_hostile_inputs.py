@@ -96,7 +96,7 @@ def test_entries_that_are_stored_in_two_parts_are_added_up(method, problem):
 @every_method
 def test_every_method_rejects_damaged_rows_and_sets(method, problem):
     X, mask, X_new = problem
-    damaged, _ = make_damaged("csr", "index too large")
+    damaged = make_damaged("csr", "index too large")
     for arguments in [(damaged, [0, 1, 0]), (np.eye(3), damaged)]:
         with pytest.raises(ValueError, match="is a damaged sparse matrix"):
             make(method).fit(*arguments)

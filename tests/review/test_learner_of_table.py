@@ -55,6 +55,15 @@ def test_parameters_are_chosen_once(table):
     assert ReviewSession(learner, labels={0: "zoe"}).transduction_[0] == "zoe"
 
 
+def test_trusted_candidates_are_not_doubted_and_have_the_order_of_clean(table):
+    session = ReviewSession(make_learner(table, "plcl", {}, trust_candidates=True))
+    assert not session.results_.doubt.score.any()
+    cleaned = clean_table(table, "plcl", trust_candidates=True)
+    np.testing.assert_array_equal(session.results_.order, cleaned.order)
+    session.settle(0, "bob")
+    assert not session.results_.doubt.score.any()
+
+
 def test_random_rows_that_the_order_had_reached_are_reviewed():
     entry = {"kind": "answer", "random": True, "found": {}}
     entries = [

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ambilearn._utils.labels import normalize_label
+from ambilearn._utils.text import normalize_label
 from ambilearn.review import Review, ReviewRow, render_review, write_review
 from ambilearn.review import page as page_module
 

@@ -10,7 +10,7 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
-from ambilearn._utils.labels import normalize_label
+from ambilearn._utils.text import normalize_label
 from ambilearn.tables.corrections import read_corrections
 
 HOSTILE = [

@@ -12,6 +12,7 @@ from ambilearn import find_doubtful
 from ambilearn.datasets import InvalidFileError
 from ambilearn.registry import METHODS, installed_methods
 from ambilearn.tables import clean_table, fit_table, judge_table, read_candidate_table
+from ambilearn.tables.ranking import review_order
 
 NEW_COLUMNS = ["label", "score", "confidence", "doubt", "suggestion", "review_rank"]
 
@@ -92,8 +93,10 @@ def test_trusted_candidates_have_no_doubt_but_are_calibrated(table):
     cleaned = clean_table(table, "plcl", trust_candidates=True)
     assert list(cleaned.frame)[-4:] == ["label", "score", "confidence", "review_rank"]
     assert cleaned.doubt is None
-    assert cleaned.model.calibration.reason == clean_table(table, "plcl").model.calibration.reason
-    assert (np.diff(cleaned.choices.margins[cleaned.order]) >= 0).all()
+    whole = clean_table(table, "plcl")
+    assert cleaned.model.calibration.reason == whole.model.calibration.reason
+    certain = review_order(whole.choices, whole.doubt.settled(range(60)))
+    assert cleaned.order.tolist() == certain.tolist() != review_order(cleaned.choices).tolist()
 
 
 def test_without_doubt_the_rank_orders_by_margin(table):

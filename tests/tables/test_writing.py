@@ -13,7 +13,8 @@ from pyarrow import parquet
 from ambilearn.datasets import InvalidFileError
 from ambilearn.datasets.frames import read_frame
 from ambilearn.tables import write_table
-from ambilearn.tables.writing import escape_formula, format_of_name
+from ambilearn.tables.cell_texts import escape_formula
+from ambilearn.tables.writing import format_of_name
 
 CSV = 'id,x,,say\n007,1.50,NA,"a ""b"", c"\n08,,é,"two\nlines"\n'
 

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from ambilearn._utils.types import Matrix
-from ambilearn._utils.warnings import ignoring
 
 
 def is_device_array(X: object) -> bool:
@@ -31,10 +30,10 @@ def check_structure(values: Matrix, name: str) -> None:
     >>> check_structure(X, "X")
     Traceback (most recent call last):
     ...
-    ValueError: X is a damaged sparse matrix (csr): it has a column index of 7, outside 0 … 2. ...
+    ValueError: X is a damaged sparse matrix (csr): indices must be < 3. ...
     """
     if issparse(values):
-        from ambilearn._utils.sparse_checks import check_sparse
+        from ambilearn._utils.row_faults import check_sparse
 
         check_sparse(values, name)
     elif isinstance(values, np.ma.MaskedArray):
@@ -43,21 +42,6 @@ def check_structure(values: Matrix, name: str) -> None:
         for i, row in enumerate(values):
             if isinstance(row, np.ma.MaskedArray) and row is not np.ma.masked:  # a missing value
                 _check_not_masked(np.ma.getmaskarray(row), f"Row {i} of {name}")
-
-
-def canonical_rows(X: Matrix) -> Any:
-    """Sparse matrix as canonical CSR: sorted columns, no duplicate entries; copied only if needed.
-
-    Norms and products of rows are wrong if an entry is stored in two parts. The cached flags of the
-    matrix are ignored because it may have been changed since. Unused space after the last entry is
-    removed.
-    """
-    X = X.tocsr()
-    X = type(X)(X)  # shares the arrays, but not the cached flags
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-    return X
 
 
 def _check_not_masked(mask: NDArray[np.bool_], name: str) -> None:
@@ -120,42 +104,3 @@ def as_numbers(values: Matrix, name: str) -> NDArray[np.float64]:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{name} must be numbers ({error}).") from error
-
-
-def explain_unreadable(X: Matrix, error: Exception) -> None:
-    """Raise an error with the first row that is not a row of numbers; return if there is none.
-
-    The new error is a TypeError if ``error``, from the validation, is one.
-
-    >>> explain_unreadable([[1.0, 2.0], [3.0, "red"]], ValueError())
-    Traceback (most recent call last):
-    ...
-    ValueError: Row 1 of X is not a row of numbers (could not convert string to float: 'red'): ...
-    """
-    if issparse(X) or not _is_unreadable(X):
-        return
-    kind = TypeError if isinstance(error, TypeError) else ValueError
-    sizes: list[int] = []
-    for i, row in enumerate(np.atleast_1d(np.asarray(X, dtype=object))):
-        try:
-            sizes.append(np.asarray(row, dtype=np.float64).size)
-        except (TypeError, ValueError, OverflowError) as cause:
-            raise kind(
-                f"Row {i} of X is not a row of numbers ({cause}): drop such features, or convert "
-                "them to numbers, for instance with sklearn.preprocessing.OneHotEncoder."
-            ) from error
-        if sizes[i] != sizes[0]:
-            raise kind(
-                f"Row {i} of X has {sizes[i]} features but row 0 has {sizes[0]}: all rows must "
-                "have the same number of features."
-            ) from error
-
-
-def _is_unreadable(X: Matrix) -> bool:
-    """Whether NumPy cannot convert X to numbers; other problems are reported elsewhere."""
-    try:
-        with ignoring(Warning):  # about complex numbers
-            np.asarray(X, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        return True
-    return False

@@ -1,6 +1,5 @@
-"""Labels: arrays that keep each label unchanged, normalized text, and missing values."""
+"""Labels: arrays that keep each label unchanged, and missing values."""
 
-import unicodedata
 from collections.abc import Collection
 from decimal import Decimal
 from numbers import Integral, Number, Real
@@ -10,11 +9,6 @@ import numpy as np
 
 from ambilearn._utils.text import shorten_repr
 from ambilearn._utils.types import Array, Label
-
-# Table cells with exactly one of these texts are missing.
-MISSING_WORDS = frozenset(
-    {"NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NULL", "null", "None", "?"}
-)
 
 
 def is_missing(value: object) -> bool:
@@ -105,75 +99,3 @@ def kind_of_label(label: object) -> str:
     if isinstance(label, Real):
         return "number"
     return "string" if isinstance(label, str) else "other"
-
-
-_KIND_OF_DTYPE = {"b": "numbers", "i": "numbers", "u": "numbers", "f": "numbers", "U": "text"}
-
-
-def check_comparable_labels(labels: Array, others: Array, name: str, other_name: str) -> None:
-    """Raise if labels can never be equal because some are text and the others are numbers.
-
-    Labels of the same kind that do not occur among the others are valid.
-
-    The names are for the message, such as ``"y"`` and ``"the labels that the model predicts"``.
-
-    >>> import numpy as np
-    >>> check_comparable_labels(np.array([7, 8]), np.array([1, 2]), "y", "the classes")
-    >>> check_comparable_labels(np.array(["1", "2"]), np.array([1, 2]), "y", "the classes")
-    Traceback (most recent call last):
-    ...
-    ValueError: y has text as labels, such as '1', but the classes are numbers, such as 1: ...
-    """
-    kinds, other_kinds = _kinds(labels), _kinds(others)
-    if kinds and other_kinds and not kinds & other_kinds:
-        raise ValueError(
-            f"{name} has {' and '.join(sorted(kinds))} as labels, such as {labels.tolist()[0]!r}, "
-            f"but {other_name} are {' and '.join(sorted(other_kinds))}, such as "
-            f"{others.tolist()[0]!r}: they can never be equal. Convert both to the same type, for "
-            "instance with y.astype(str)."
-        )
-
-
-def _kinds(labels: Array) -> set[str]:
-    if labels.dtype.kind in _KIND_OF_DTYPE:
-        return {_KIND_OF_DTYPE[labels.dtype.kind]} if len(labels) else set()
-    return {_kind(label) for label in labels.tolist()}
-
-
-def _kind(label: object) -> str:
-    if isinstance(label, (Real, np.bool_)):  # also bool: True is 1
-        return "numbers"
-    return "text" if isinstance(label, str) else "objects"
-
-
-# Invisible characters: zero-width space, word joiner, byte-order mark. The zero-width joiner and
-# non-joiner are kept because some scripts need them.
-_TRANSLATION = {0x200B: None, 0x2060: None, 0xFEFF: None, 0xA0: " "}
-
-
-def normalize_text(text: str) -> str:
-    r"""Text in NFC form, without invisible characters and with no-break spaces as spaces.
-
-    >>> normalize_text("Zoe\u0308\u200b\u00a0M") == "Zo\u00eb M"
-    True
-    """
-    if text.isascii():
-        return text
-    return unicodedata.normalize("NFC", text.translate(_TRANSLATION))
-
-
-def normalize_label(text: str) -> str:
-    """Label of a table or vote: :func:`normalize_text` without surrounding whitespace."""
-    return normalize_text(text).strip()
-
-
-def split_labels(text: str, sep: str | None) -> list[str]:
-    """Normalized labels in a text, including empty ones; without ``sep`` the text is one label.
-
-    >>> split_labels(" anna |bob|", "|")
-    ['anna', 'bob', '']
-    """
-    # Normalize before splitting: a separator such as " or " may contain no-break spaces.
-    text = normalize_text(text)
-    parts = text.split(normalize_text(sep)) if sep else [text]
-    return [part.strip() for part in parts]

@@ -1,10 +1,13 @@
-"""Labels that are probably unsplit sets, such as ``anna|bob``, or misspelled."""
+"""Labels that are probably unsplit sets, such as ``anna|bob``, misspelled, or of another type."""
 
 from collections.abc import Mapping
+from numbers import Real
 from typing import NamedTuple
 
+import numpy as np
+
 from ambilearn._utils.text import shorten_repr
-from ambilearn._utils.types import Label
+from ambilearn._utils.types import Array, Label
 from ambilearn._utils.warnings import warn_user
 
 _SEPARATORS = ("|", ";", ",")
@@ -86,10 +89,7 @@ def find_misspellings(counts: Mapping[Label, int]) -> list[Misspelling]:
         if counts[label] >= _RARER and counts[label] > counts.get(frequent.get(name), 0):
             frequent[name] = label
     rare = {label: name for label, name in names.items() if counts[label] * _RARER <= most}
-    near: dict[str, list[str]] = {label: [] for label in rare}
-    _add_equal_and_shorter(near, rare, frequent)
-    _add_longer(near, rare, frequent)
-    _add_changed(near, rare, frequent, counts)
+    near = _differ_by_one_letter(rare, frequent, counts)
     found = []
     for label in sorted(rare, key=lambda label: (counts[label], label)):
         others = [
@@ -115,42 +115,63 @@ def _is_word(label: Label) -> bool:
     return letters >= _LEAST_LETTERS and not any(map(str.isdigit, label))
 
 
-def _without_each(name: str) -> set[str]:
-    return {name[:i] + name[i + 1 :] for i in range(len(name))}
+def _differ_by_one_letter(
+    rare: dict[str, str], frequent: dict[str, str], counts: Mapping[Label, int]
+) -> dict[str, list[str]]:
+    """Frequent labels that equal each rare one, or differ by a changed, added or missing letter.
 
-
-def _add_equal_and_shorter(
-    near: dict[str, list[str]], rare: dict[str, str], frequent: dict[str, str]
-) -> None:
-    """Add frequent labels that differ by case, or lack a letter of the rare label."""
-    for label, name in rare.items():
-        near[label] += [frequent[each] for each in {name, *_without_each(name)} if each in frequent]
-
-
-def _add_longer(near: dict[str, list[str]], rare: dict[str, str], frequent: dict[str, str]) -> None:
-    """Add frequent labels that have one more letter."""
-    by_name: dict[str, list[str]] = {}
-    for label, name in rare.items():
-        by_name.setdefault(name, []).append(label)
-    for name, other in frequent.items():
-        for shorter in _without_each(name):
-            for label in by_name.get(shorter, ()):
-                near[label].append(other)
-
-
-def _add_changed(
-    near: dict[str, list[str]],
-    rare: dict[str, str],
-    frequent: dict[str, str],
-    counts: Mapping[Label, int],
-) -> None:
-    """Add frequent labels with one different letter; position by position, to save memory."""
-    for i in range(max(map(len, frequent), default=0)):
-        best: dict[tuple[str, str], str] = {}
-        for name, other in frequent.items():
-            rest = name[:i], name[i + 1 :]
-            if i < len(name) and counts[other] > counts.get(best.get(rest), 0):
-                best[rest] = other
+    Letter by letter, to save memory. Of several frequent labels that differ in this letter only,
+    the most frequent one is found.
+    """
+    near = {label: [frequent[name]] if name in frequent else [] for label, name in rare.items()}
+    for i in range(max(map(len, [*rare.values(), *frequent]), default=0)):
+        shorter: dict[str, str] = {}  # label by its name without letter i
+        for name, label in frequent.items():
+            rest = name[:i] + name[i + 1 :]
+            if i < len(name) and counts[label] > counts.get(shorter.get(rest), 0):
+                shorter[rest] = label
         for label, name in rare.items():
-            if i < len(name) and (found := best.get((name[:i], name[i + 1 :]))):
-                near[label].append(found)
+            near[label] += [shorter[name]] if name in shorter else []
+            rest = name[:i] + name[i + 1 :]
+            if i < len(name):
+                near[label] += [found[rest] for found in (shorter, frequent) if rest in found]
+    return near
+
+
+_KIND_OF_DTYPE = {"b": "numbers", "i": "numbers", "u": "numbers", "f": "numbers", "U": "text"}
+
+
+def check_comparable_labels(labels: Array, others: Array, name: str, other_name: str) -> None:
+    """Raise if labels can never be equal because some are text and the others are numbers.
+
+    Labels of the same kind that do not occur among the others are valid.
+
+    The names are for the message, such as ``"y"`` and ``"the labels that the model predicts"``.
+
+    >>> import numpy as np
+    >>> check_comparable_labels(np.array([7, 8]), np.array([1, 2]), "y", "the classes")
+    >>> check_comparable_labels(np.array(["1", "2"]), np.array([1, 2]), "y", "the classes")
+    Traceback (most recent call last):
+    ...
+    ValueError: y has text as labels, such as '1', but the classes are numbers, such as 1: ...
+    """
+    kinds, other_kinds = _kinds(labels), _kinds(others)
+    if kinds and other_kinds and not kinds & other_kinds:
+        raise ValueError(
+            f"{name} has {' and '.join(sorted(kinds))} as labels, such as {labels.tolist()[0]!r}, "
+            f"but {other_name} are {' and '.join(sorted(other_kinds))}, such as "
+            f"{others.tolist()[0]!r}: they can never be equal. Convert both to the same type, for "
+            "instance with y.astype(str)."
+        )
+
+
+def _kinds(labels: Array) -> set[str]:
+    if labels.dtype.kind in _KIND_OF_DTYPE:
+        return {_KIND_OF_DTYPE[labels.dtype.kind]} if len(labels) else set()
+    return {_kind(label) for label in labels.tolist()}
+
+
+def _kind(label: object) -> str:
+    if isinstance(label, (Real, np.bool_)):  # also bool: True is 1
+        return "numbers"
+    return "text" if isinstance(label, str) else "objects"

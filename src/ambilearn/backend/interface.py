@@ -8,16 +8,16 @@ two implementations, :mod:`ambilearn.backend.host` (NumPy and SciPy) and
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
-from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
 from ambilearn._utils.types import Array, Matrix
 from ambilearn.candidates import CandidateSets
+from ambilearn.solvers import CandidateSimplex
 
-_NO_WEIGHT = 1e-11  # rows below this share of the largest weight have weight zero
 MIN_EIGENVALUE_RATIO = 1e-13  # eigenvalues below this share of the largest are rounding errors
 
 
@@ -75,30 +75,6 @@ class Backend(ABC):
     @abstractmethod
     def squared_distances(self, X: Matrix, Z: Matrix | None = None) -> Array:
         """Squared distances of the rows of X and Z; without Z of X and X, with a zero diagonal."""
-
-    @abstractmethod
-    def mean_distance(self, squared: Array, row_weights: Array | None = None) -> float:
-        """Mean of the off-diagonal distances, given their squares; 1 if all are zero.
-
-        A row of weight *v* counts as *v* copies.
-        """
-
-    def weighted_mean_distance(self, squared: Array, row_weights: Array) -> float:
-        """As :meth:`mean_distance`, for rows with weights."""
-        xp = array_namespace(squared)
-        weights = row_weights / xp.max(row_weights)  # so that no product overflows
-        weights = xp.where(weights < _NO_WEIGHT, 0.0, weights)
-        total = 0.0
-        for rows in self.blocks(squared, squared.shape[0]):
-            total += float(xp.sum(weights[rows] * (xp.sqrt(squared[rows, ...]) @ weights)))
-        # Pairs of all copies of all rows, without pairs of a copy with itself.
-        itself = xp.where(row_weights < 1, row_weights, 1.0) / xp.max(row_weights)
-        n_pairs = float(xp.sum(weights)) ** 2 - float(xp.sum(weights * itself))
-        return total / n_pairs if total > 0 else 1.0
-
-    @abstractmethod
-    def gaussian(self, squared: Array, sigma: float) -> Array:
-        r"""The kernel :math:`\exp(-d^2 / 2\sigma^2)` of squared distances, in place."""
 
     @abstractmethod
     def as_kernel(self, K: Matrix) -> Array:
@@ -163,3 +139,82 @@ class Backend(ABC):
 
         from the ``products`` of :meth:`neighbor_products` and the neighbors' ``labels``.
         """
+
+
+class SupportOperations(ABC):
+    """Operations on support vectors, which have one entry per candidate pair of a fit."""
+
+    # --- support vectors and matrices -------------------------------------------------------------
+
+    @abstractmethod
+    def gather(self, matrix: Matrix) -> Array:
+        """Entries of an (n_rows, n_labels) matrix on the support."""
+
+    @abstractmethod
+    def scatter(self, values: Array, off_support: float | Array = 0.0) -> Array:
+        """Dense (n_rows, n_labels) matrix; ``off_support`` is a number, or one per row."""
+
+    @abstractmethod
+    def scatter_rows(self, values: Array, off_support: float | Array, rows: slice) -> Array:
+        """As :meth:`scatter`, for a slice of the rows; ``off_support`` belongs to these rows."""
+
+    @abstractmethod
+    def as_output(self, values: Array, off_support: float = 0.0) -> Array:
+        """Support vector for a fitted attribute: sparse if the candidates are a sparse mask.
+
+        The sparse form stores every pair, zeros included; entries that it does not store are
+        ``off_support``.
+        """
+
+    @abstractmethod
+    def vote_table(self, values: Array) -> Array:
+        """Support vector as the table for :meth:`Backend.count_votes`."""
+
+    @abstractmethod
+    def largest(self, values: Array) -> Array:
+        """Largest value of each row."""
+
+    @abstractmethod
+    def best_labels(self, values: Array) -> Array:
+        """Column of the largest value of each row; ties keep the label order."""
+
+    @abstractmethod
+    def row_sums(self, values: Array) -> Array:
+        """Sum of the values of each row."""
+
+    @abstractmethod
+    def label_sums(self, values: Array) -> Array:
+        """Sum of the values of each label."""
+
+    @cached_property
+    @abstractmethod
+    def simplex(self) -> CandidateSimplex:
+        """The probability simplices over the candidates of each row."""
+
+    # --- regression and graphs on the support -----------------------------------------------------
+
+    @abstractmethod
+    def target_sums(
+        self, features: Matrix, values: Array, off_support: float | Array
+    ) -> tuple[Array, Array]:
+        r"""Sums :math:`\Phi^\top T` and :math:`\mathbf 1^\top T` of targets with features.
+
+        The targets are ``values`` on the support and ``off_support``, a number or one per row,
+        off it; rows with weights *v* count :math:`v_i t_{ij}`.
+        """
+
+    @abstractmethod
+    def pair_outputs(self, features: Matrix, coef: Array, intercept: Array) -> Array:
+        r"""Outputs :math:`w_j^\top \phi_i + b_j` of the pairs (i, j)."""
+
+    @abstractmethod
+    def neighbor_graph(self, neighbor_indices: Array) -> Matrix:
+        """The pattern of an adaptive graph; see :class:`~ambilearn.solvers.SupportGraph`."""
+
+    @abstractmethod
+    def restrict(self, graph: Matrix) -> Matrix:
+        """A graph of :meth:`Backend.graph` as a matrix on the support; supports ``@``."""
+
+    @abstractmethod
+    def laplacian(self, graph: Matrix) -> Matrix:
+        """The matrix *I* minus :meth:`restrict`; supports ``@``."""

@@ -1,23 +1,21 @@
-"""The candidate pairs of a fit: what both backends share, and the interface of the rest."""
+"""The candidate pairs of a fit, as far as both backends share them."""
 
-from abc import ABC, abstractmethod
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ambilearn._utils.types import Array, Matrix
-from ambilearn.backend.interface import Backend
+from ambilearn.backend.interface import Backend, SupportOperations
 from ambilearn.candidates import CandidateSets
 from ambilearn.candidates.sets import pair_rows
-from ambilearn.solvers import CandidateSimplex
 
 
-class Support(ABC):
-    """The candidate pairs (row, label) of a fit, and operations on support vectors.
+class Support(SupportOperations):
+    """The candidate pairs (row, label) of a fit, ordered by row, then by label.
 
-    A support vector has one entry per pair; pairs are ordered by row, then by label. ``indptr`` and
-    ``labels`` are as in :class:`~ambilearn.candidates.CandidateSets`, but on the device of the fit.
+    ``indptr`` and ``labels`` are as in :class:`~ambilearn.candidates.CandidateSets`, but on the
+    device of the fit.
     """
 
     def __init__(self, sets: CandidateSets, backend: Backend) -> None:
@@ -82,81 +80,6 @@ class Support(ABC):
         relative = self._relative(weights)
         return relative / np.add.reduceat(relative, self.sets.indptr[:-1])[self._host_rows]
 
-    # --- support vectors and matrices -------------------------------------------------------------
-
-    @abstractmethod
-    def gather(self, matrix: Matrix) -> Array:
-        """Entries of an (n_rows, n_labels) matrix on the support."""
-
-    @abstractmethod
-    def scatter(self, values: Array, off_support: float | Array = 0.0) -> Array:
-        """Dense (n_rows, n_labels) matrix; ``off_support`` is a number, or one per row."""
-
-    @abstractmethod
-    def scatter_rows(self, values: Array, off_support: float | Array, rows: slice) -> Array:
-        """As :meth:`scatter`, for a slice of the rows; ``off_support`` belongs to these rows."""
-
-    @abstractmethod
-    def as_output(self, values: Array, off_support: float = 0.0) -> Array:
-        """Support vector for a fitted attribute: sparse if the candidates are a sparse mask.
-
-        The sparse form stores every pair, zeros included; entries that it does not store are
-        ``off_support``.
-        """
-
-    @abstractmethod
-    def vote_table(self, values: Array) -> Array:
-        """Support vector as the table for :meth:`Backend.count_votes`."""
-
-    @abstractmethod
-    def largest(self, values: Array) -> Array:
-        """Largest value of each row."""
-
-    @abstractmethod
-    def best_labels(self, values: Array) -> Array:
-        """Column of the largest value of each row; ties keep the label order."""
-
     def best(self, matrix: Matrix) -> Array:
         """Candidate with the largest entry in each row of a matrix."""
         return self.backend.take_classes(self.classes, self.best_labels(self.gather(matrix)))
-
-    @abstractmethod
-    def row_sums(self, values: Array) -> Array:
-        """Sum of the values of each row."""
-
-    @abstractmethod
-    def label_sums(self, values: Array) -> Array:
-        """Sum of the values of each label."""
-
-    @cached_property
-    @abstractmethod
-    def simplex(self) -> CandidateSimplex:
-        """The probability simplices over the candidates of each row."""
-
-    # --- regression and graphs on the support -----------------------------------------------------
-
-    @abstractmethod
-    def target_sums(
-        self, features: Matrix, values: Array, off_support: float | Array
-    ) -> tuple[Array, Array]:
-        r"""Sums :math:`\Phi^\top T` and :math:`\mathbf 1^\top T` of targets with features.
-
-        The targets are ``values`` on the support and ``off_support``, a number or one per row,
-        off it; rows with weights *v* count :math:`v_i t_{ij}`.
-        """
-
-    @abstractmethod
-    def pair_outputs(self, features: Matrix, coef: Array, intercept: Array) -> Array:
-        r"""Outputs :math:`w_j^\top \phi_i + b_j` of the pairs (i, j)."""
-
-    @abstractmethod
-    def neighbor_graph(self, neighbor_indices: Array) -> Matrix:
-        """The pattern of an adaptive graph; see :class:`~ambilearn.solvers.SupportGraph`."""
-
-    @abstractmethod
-    def restrict(self, graph: Matrix) -> Matrix:
-        """A graph of :meth:`Backend.graph` as a matrix on the support; supports ``@``."""
-
-    @abstractmethod
-    def laplacian(self, graph: Matrix) -> Matrix:
-        """The matrix *I* minus :meth:`restrict`; supports ``@``."""

@@ -20,8 +20,14 @@ from ambilearn._utils.suspicious_labels import warn_of_joined_labels
 from ambilearn._utils.types import AnyCandidates, Array
 from ambilearn.candidates.label_collections import AllBut as AllBut  # pickles of 0.1.0
 from ambilearn.candidates.label_collections import from_collections, is_label_set
-from ambilearn.candidates.masks import from_dense_mask, from_sparse_mask, is_binary
-from ambilearn.candidates.sets import CandidateSets, label_positions, not_a_class, pair_rows
+from ambilearn.candidates.masks import (
+    from_dense_mask,
+    from_named_columns,
+    from_sparse_mask,
+    is_binary,
+    with_classes,
+)
+from ambilearn.candidates.sets import CandidateSets
 
 _ACCEPTED = (
     "a sequence of label collections (sets, lists, tuples, dictionaries label: weight), a 0/1 or "
@@ -92,7 +98,7 @@ def as_candidates(
     y = _as_dictionaries(y)
     classes = None if classes is None else listed_labels(classes, "classes")
     if isinstance(y, CandidateSets):
-        sets = y if classes is None else _with_classes(y, classes)
+        sets = y if classes is None else with_classes(y, classes)
     elif y is None:
         raise ValueError(
             "This estimator requires y to be passed, but the target y is None. "
@@ -101,9 +107,9 @@ def as_candidates(
     elif sparse.issparse(y):
         sets = replace(from_sparse_mask(y, classes), sparse_mask=True)
     elif hasattr(y, "columns") and hasattr(y, "to_numpy"):  # pandas, polars
-        sets = _from_frame(np.asarray(y.to_numpy()), list(y.columns), classes)
+        sets = _from_table(np.asarray(y.to_numpy()), list(y.columns), classes)
     elif hasattr(y, "column_names"):  # pyarrow
-        sets = _from_frame(np.asarray(y), list(y.column_names), classes)
+        sets = _from_table(np.asarray(y), list(y.column_names), classes)
     else:
         sets = _from_sequence(y, classes)
     if n_rows is not None and len(sets) != n_rows:
@@ -137,23 +143,10 @@ def _as_dictionaries(y: AnyCandidates) -> Any:
     ]
 
 
-def _from_frame(values: Array, names: list[Any], classes: Array | None) -> CandidateSets:
-    if len(names) == 1:  # a table with one column of labels, or of label collections
+def _from_table(values: Array, names: list[Any], classes: Array | None) -> CandidateSets:
+    if len(names) == 1:  # one column of labels, or of label collections
         return _from_sequence(values, classes)
-    columns = label_array(names)
-    if classes is None:
-        return from_dense_mask(values, columns)
-    # The columns of the mask are reordered to the given classes.
-    position = label_positions(classes)
-    unknown = [name for name in label_positions(columns) if name not in position]
-    if unknown:
-        raise ValueError(
-            f"y has a column {unknown[0]!r} that is not among the {len(position)} given classes: "
-            "add it to the classes, or rename or drop the column."
-        )
-    mask = np.zeros((len(values), len(position)), dtype=values.dtype)
-    mask[:, [position[name] for name in columns.tolist()]] = values
-    return from_dense_mask(mask, classes)
+    return from_named_columns(values, names, classes)
 
 
 def _from_sequence(y: AnyCandidates, classes: Collection[object] | None) -> CandidateSets:
@@ -222,17 +215,3 @@ def _from_labels(y: Array, classes: Collection[object] | None) -> CandidateSets:
     if sets.classes.dtype.kind in "UO":
         warn_of_joined_labels(sets.classes.tolist())
     return sets
-
-
-def _with_classes(sets: CandidateSets, classes: Array) -> CandidateSets:
-    """Replace the columns of the sets by the given classes, in their order."""
-    position = label_positions(classes)
-    columns = np.array([position.get(label, -1) for label in sets.classes.tolist()], np.intp)
-    labels = columns[sets.labels]
-    outside = np.flatnonzero(labels < 0)
-    if len(outside):
-        label = sets.classes.tolist()[sets.labels[outside[0]]]
-        raise not_a_class(int(pair_rows(sets)[outside[0]]), label, classes)
-    order = np.lexsort((labels, pair_rows(sets)))
-    weights = None if sets.weights is None else sets.weights[order]
-    return replace(sets, classes=classes, labels=labels[order], weights=weights)

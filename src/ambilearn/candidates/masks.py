@@ -1,6 +1,7 @@
-"""Candidate sets from masks and tables of weights, dense or sparse."""
+"""Candidate sets from masks and tables of weights, dense or sparse, and their columns."""
 
 from collections.abc import Collection
+from dataclasses import replace
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -12,7 +13,14 @@ from scipy import sparse
 from ambilearn._utils.labels import is_missing, label_array
 from ambilearn._utils.text import shorten_repr
 from ambilearn._utils.types import AnyCandidates, Array, Matrix
-from ambilearn.candidates.sets import CandidateSets, is_weight, with_weights
+from ambilearn.candidates.sets import (
+    CandidateSets,
+    is_weight,
+    label_positions,
+    not_a_class,
+    pair_rows,
+    with_weights,
+)
 
 
 def from_dense_mask(table: Array, classes: Collection[object] | None) -> CandidateSets:
@@ -68,6 +76,24 @@ def is_unnamed_mask(y: AnyCandidates) -> bool:
     return len(shape) == 2 and bool(sparse.issparse(y) or shape[1] != 1)  # a dense column: labels
 
 
+def from_named_columns(values: Array, names: list[Any], classes: Array | None) -> CandidateSets:
+    """Convert a mask or a table of weights whose columns have names."""
+    columns = label_array(names)
+    if classes is None:
+        return from_dense_mask(values, columns)
+    # The columns of the mask are reordered to the given classes.
+    position = label_positions(classes)
+    unknown = [name for name in label_positions(columns) if name not in position]
+    if unknown:
+        raise ValueError(
+            f"y has a column {unknown[0]!r} that is not among the {len(position)} given classes: "
+            "add it to the classes, or rename or drop the column."
+        )
+    mask = np.zeros((len(values), len(position)), dtype=values.dtype)
+    mask[:, [position[name] for name in columns.tolist()]] = values
+    return from_dense_mask(mask, classes)
+
+
 def from_sparse_mask(mask: Matrix, classes: Collection[object] | None) -> CandidateSets:
     """Convert a sparse mask or table of weights."""
     if mask.dtype != bool:  # sums of duplicate entries could overflow small integers
@@ -111,3 +137,17 @@ def is_binary(values: Array) -> bool:
             for cell in values.flat
         )
     return bool(np.all((values == 0) | (values == 1)))
+
+
+def with_classes(sets: CandidateSets, classes: Array) -> CandidateSets:
+    """Replace the columns of the sets by the given classes, in their order."""
+    position = label_positions(classes)
+    columns = np.array([position.get(label, -1) for label in sets.classes.tolist()], np.intp)
+    labels = columns[sets.labels]
+    outside = np.flatnonzero(labels < 0)
+    if len(outside):
+        label = sets.classes.tolist()[sets.labels[outside[0]]]
+        raise not_a_class(int(pair_rows(sets)[outside[0]]), label, classes)
+    order = np.lexsort((labels, pair_rows(sets)))
+    weights = None if sets.weights is None else sets.weights[order]
+    return replace(sets, classes=classes, labels=labels[order], weights=weights)

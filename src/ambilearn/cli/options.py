@@ -218,7 +218,7 @@ method_options = add_options(
 
 trust_option = LEARNING.flag(
     "--trust-candidates",
-    help="The true label of every row is a candidate: do not search for wrong candidates.",
+    help="The true label of every row is a candidate: suggest no other label.",
 )
 
 escape_formulas_option = OUTPUT.flag(

@@ -194,7 +194,8 @@ def _prepare(
         tune=plan.tune,
         random_state=request.seed,
         device=plan.device,
-        doubt=not (plan.fast or request.trust_candidates),
+        doubt=not plan.fast,
+        trust_candidates=request.trust_candidates,
     )
 
 

@@ -118,7 +118,7 @@ def _id_columns(table: "CandidateTable") -> list[str]:
 
 def _label_columns(table: "CandidateTable") -> list[str]:
     """Features in which every value is a label: perhaps the true label."""
-    from ambilearn._utils.labels import normalize_label
+    from ambilearn._utils.text import normalize_label
 
     labels = set(map(str, table.candidates.classes.tolist()))
     return [

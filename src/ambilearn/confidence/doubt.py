@@ -1,7 +1,7 @@
 """Results of the search for wrong labels."""
 
 from collections.abc import Callable, Collection
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -12,6 +12,8 @@ from ambilearn._utils.optional import requires_extra
 from ambilearn._utils.text import html_table, pluralize
 from ambilearn._utils.types import Array
 from ambilearn.candidates import CandidateSets
+from ambilearn.candidates.sets import pair_rows
+from ambilearn.metrics.checks import find_positions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,8 +35,6 @@ class Doubt:
     ----------
     score : ndarray of shape (n_rows,)
         The probability; 0 where every label is a candidate.
-    suggestion : ndarray of shape (n_rows,)
-        The most likely other label where the score is above one half; None in other rows.
     other : ndarray of shape (n_rows,)
         The most likely label that is not a candidate; None where every label is a candidate.
     within : csr_array of shape (n_rows, n_labels) or None
@@ -47,20 +47,42 @@ class Doubt:
         The labels of the columns of ``within``.
     of_member : bool
         Whether the outputs are those of a member of an ensemble.
+    of_all_labels : bool
+        Whether scores of chosen labels are their probabilities among all labels, so that
+        :meth:`wrong` is one minus them.
     """
 
     score: NDArray[np.float64]
-    suggestion: Array = field(init=False)
     other: Array
     within: Any = None
     score_after: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None = None
     classes: Array | None = None
     of_member: bool = False
+    of_all_labels: bool = False
 
-    def __post_init__(self) -> None:
-        suggestion = np.full(len(self.score), None, dtype=object)
-        suggestion[self.doubtful] = self.other[self.doubtful]
-        object.__setattr__(self, "suggestion", suggestion)
+    @classmethod
+    def in_answers(
+        cls, posterior: NDArray[np.float64], classes: Array, answers: CandidateSets
+    ) -> "Doubt":
+        """Doubt in the answers of annotators, from the probabilities of all labels.
+
+        The score is the probability that neither an answer nor the label of the row is correct.
+        ``posterior`` has the shape (n, l), and ``answers`` are the answers as candidate sets.
+        """
+        columns = find_positions(answers.classes, classes)[answers.labels]
+        rows, outside = pair_rows(answers), posterior.copy()
+        outside[rows[columns >= 0], columns[columns >= 0]] = 0.0
+        outside[np.arange(len(posterior)), posterior.argmax(axis=1)] = 0.0
+        other = classes.astype(object)[outside.argmax(axis=1)]
+        other[~outside.any(axis=1)] = None
+        return Doubt(np.minimum(outside.sum(axis=1), 1.0), other, of_all_labels=True)
+
+    @property
+    def suggestion(self) -> Array:
+        """The most likely other label where the score is above one half; None in other rows."""
+        suggestion: Array = self.other.astype(object)
+        suggestion[~self.doubtful] = None
+        return suggestion
 
     @property
     def doubtful(self) -> NDArray[np.bool_]:
@@ -84,7 +106,8 @@ class Doubt:
         Returns
         -------
         table : pandas.DataFrame
-            With the columns ``score`` and ``suggestion``, and the row numbers as index ``row``.
+            With the columns ``score`` and ``suggestion``, for ordinary labels also ``label``,
+            ``change`` and ``confidence``, and the row numbers as index ``row``.
         """
         with requires_extra("data", purpose="A table of doubt"):
             import pandas as pd
@@ -123,10 +146,11 @@ class Doubt:
         -------
         ndarray of shape (n_rows,)
         """
+        if self.of_all_labels:
+            return 1 - scores
         log_odds = _SCORE_WEIGHT * _clipped_logit(scores)
         if self.within is not None and self.classes is not None:
-            column = {label: j for j, label in enumerate(self.classes.tolist())}
-            columns = np.array([column.get(label, -1) for label in labels.tolist()], dtype=np.intp)
+            columns = find_positions(labels, self.classes)
             known = np.flatnonzero(columns >= 0)
             if len(known):
                 held_out = np.asarray(self.within[known, columns[known]]).ravel()
@@ -169,8 +193,6 @@ class LabelDoubt(Doubt):
     ----------
     score : ndarray of shape (n_rows,)
         Probability that the given label is wrong, from the features and the given label.
-    suggestion : ndarray of shape (n_rows,)
-        The most likely other label where the score is above one half; None in other rows.
     other : ndarray of shape (n_rows,)
         The most likely other label; None if there is only one label, or the features do not predict
         the labels.
@@ -196,22 +218,7 @@ class LabelDoubt(Doubt):
     confidence: NDArray[np.float64]
     probabilities: NDArray[np.float64]
     noise_matrix: NDArray[np.float64]
-
-    def wrong(self, labels: Array, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Probability that a label is wrong: one minus its score, which is a probability here.
-
-        Parameters
-        ----------
-        labels : ndarray of shape (n_rows,)
-            The label of each row.
-        scores : ndarray of shape (n_rows,)
-            Its probability.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-        """
-        return 1 - scores
+    of_all_labels: bool = True
 
     def in_sets(self) -> Doubt:
         """The doubt if the given label is the only candidate, and is not changed."""
@@ -224,17 +231,6 @@ class LabelDoubt(Doubt):
         confidence[rows], change[rows] = 1.0, False
         return replace(super().settled(rows), confidence=confidence, change=change)
 
-    def to_frame(self) -> "pd.DataFrame":
-        """Table with one row for each row of X, in the same order.
-
-        Returns
-        -------
-        table : pandas.DataFrame
-            With the columns ``score``, ``suggestion``, ``label``, ``change`` and ``confidence``,
-            and the row numbers as index ``row``.
-        """
-        return super().to_frame()
-
     def _columns(self) -> dict[str, Array]:
         own = {"label": self.label, "change": self.change, "confidence": self.confidence}
         return super()._columns() | own
@@ -243,30 +239,3 @@ class LabelDoubt(Doubt):
         n_changed = int(np.count_nonzero(self.change))
         rows = pluralize(len(self.score), "row")
         return f"<LabelDoubt: {rows}, {pluralize(n_changed, 'label')} to change>"
-
-
-class AnswerDoubt(Doubt):
-    """Doubt in the answers of annotators, from the probabilities of all labels.
-
-    The score is the probability that neither an answer nor the label of the row is correct.
-    """
-
-    @classmethod
-    def of_posterior(
-        cls, posterior: NDArray[np.float64], classes: Array, answers: CandidateSets
-    ) -> Self:
-        """Doubt from probabilities of shape (n, l), and the answers as candidate sets."""
-        column = {label: j for j, label in enumerate(classes.tolist())}
-        columns = np.array([column.get(label, -1) for label in answers.classes.tolist()])
-        rows, labels = np.repeat(np.arange(len(answers)), answers.sizes), columns[answers.labels]
-        outside = posterior.copy()
-        outside[rows[labels >= 0], labels[labels >= 0]] = 0.0
-        everything = np.arange(len(posterior))
-        outside[everything, posterior.argmax(axis=1)] = 0.0
-        other = classes.astype(object)[outside.argmax(axis=1)]
-        other[~outside.any(axis=1)] = None
-        return cls(np.minimum(outside.sum(axis=1), 1.0), other)
-
-    def wrong(self, labels: Array, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """One minus the score, which is the probability of the label here."""
-        return 1 - scores

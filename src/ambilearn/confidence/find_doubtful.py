@@ -157,12 +157,25 @@ def find_doubtful(
     row
     3     0.11       None
     """
-    if _uses_probabilities(X, y, pred_probs, labels, classes, estimator, n_folds):
+    of_model = [each is not None for each in (pred_probs, labels, classes)]
+    if any(of_model):
+        if any(each is not None for each in (X, y, estimator, n_folds)):
+            raise ValueError(
+                "pred_probs, labels and classes replace X, y, estimator and n_folds: pass one "
+                "group or the other."
+            )
+        if not all(of_model[:2]):
+            raise ValueError("pred_probs needs labels, and labels need pred_probs: pass both.")
         outputs, sets = read_probabilities(pred_probs, labels, classes)
         if has_ordinary_labels(sets):
             return judge_labels(outputs, sets)
         blocks = [OutputBlock(np.arange(len(sets)), np.exp(outputs))]
         return judge_sets(lambda: blocks, HOST.support(sets), random_state)
+    if X is None or y is None:
+        raise ValueError(
+            "Pass rows and labels, find_doubtful(X, y), or the held-out probabilities of a model, "
+            "find_doubtful(pred_probs=P, labels=y)."
+        )
     if estimator is not None and method_inside(estimator) is None:
         raise TypeError(
             f"{type(estimator).__name__} does not learn from candidate sets: pass a method of this "
@@ -188,30 +201,3 @@ def doubt_of_outputs(held_out: HeldOut, candidates: HostSupport, random_state: i
         outputs = join_blocks(held_out.outputs(), candidates.sets.shape)
         return judge_labels(outputs, candidates.sets)
     return judge_sets(held_out.outputs, candidates, random_state, of_member=not held_out.own)
-
-
-def _uses_probabilities(
-    X: Any,
-    y: AnyCandidates,
-    pred_probs: Any,
-    labels: Any,
-    classes: Any,
-    estimator: Estimator,
-    n_folds: Any,
-) -> bool:
-    """Whether held-out probabilities were passed; an error if rows were passed as well."""
-    if pred_probs is None and labels is None and classes is None:
-        if X is None or y is None:
-            raise ValueError(
-                "Pass rows and labels, find_doubtful(X, y), or the held-out probabilities of a "
-                "model, find_doubtful(pred_probs=P, labels=y)."
-            )
-        return False
-    if X is not None or y is not None or estimator is not None or n_folds is not None:
-        raise ValueError(
-            "pred_probs, labels and classes replace X, y, estimator and n_folds: pass one group "
-            "or the other."
-        )
-    if pred_probs is None or labels is None:
-        raise ValueError("pred_probs needs labels, and labels need pred_probs: pass both.")
-    return True

@@ -7,9 +7,8 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 from xml.etree.ElementTree import iterparse
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
-from ambilearn._utils.labels import MISSING_WORDS
 from ambilearn._utils.optional import requires_extra
-from ambilearn._utils.text import shorten_list
+from ambilearn._utils.text import MISSING_WORDS, shorten_list
 from ambilearn._utils.warnings import warn_user
 from ambilearn.datasets.errors import InvalidFileError, too_large
 

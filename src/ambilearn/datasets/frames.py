@@ -2,12 +2,10 @@
 
 import codecs
 import gzip
-import json
 import os
 import zlib
 from collections import Counter
 from collections.abc import Callable
-from difflib import get_close_matches
 from functools import partial
 from io import BytesIO, StringIO
 from pathlib import Path
@@ -72,8 +70,8 @@ def read_frame(
         "csv": partial(_read_csv, delimiter=delimiter or ",", encoding=encoding),
         "tsv": partial(_read_csv, delimiter=delimiter or "\t", encoding=encoding),
         "parquet": partial(_read_parquet, max_bytes=max_bytes),
-        "jsonl": partial(_read_jsonl, encoding=encoding),
-        "json": partial(_read_json, encoding=encoding),
+        "jsonl": partial(_read_json, encoding=encoding, is_list=False),
+        "json": partial(_read_json, encoding=encoding, is_list=True),
         "xlsx": partial(_read_excel, sheet=sheet, max_bytes=max_bytes),
     }
     if format not in readers:
@@ -187,42 +185,14 @@ def check_columns(name: str, frame: "pd.DataFrame", wanted: list[str]) -> None:
     unknown = list(dict.fromkeys(column for column in wanted if column not in frame.columns))
     if not unknown:
         return
+    from ambilearn.datasets.advice import similar_columns
+
     present = [str(column) for column in frame.columns]
-    hint = _hint(unknown, present, [column for column in present if column not in wanted])
+    hint = similar_columns(unknown, present, [c for c in present if c not in wanted])
     listing = ", ".join(present[:20]) + (", …" if len(present) > 20 else "")
     noun = "column" if len(unknown) == 1 else "columns"
     missing = ", ".join(map(repr, unknown))
     raise InvalidFileError(f"{name} has no {noun} {missing}.{hint} It has: {listing}.")
-
-
-def _hint(unknown: list[str], present: list[str], free: list[str]) -> str:
-    """Suggestions for columns that are missing."""
-    if any(set(str(column).split(",")) <= set(present) for column in unknown):
-        return " Name each column separately."
-    if len(present) == 1 and (found := _other_delimiter(present[0])):
-        return f" {found}"
-    lower = {column.casefold(): column for column in reversed(free)}
-    meant = {
-        column: lower[close[0]]
-        for column in unknown
-        if (close := get_close_matches(str(column).casefold(), lower, n=1))
-    }
-    if len(unknown) == 1:
-        return "".join(f" Did you mean {column!r}?" for column in meant.values())
-    pairs = ", ".join(f"{column!r} for {wrong!r}" for wrong, column in meant.items())
-    return f" Did you mean {pairs}?" if pairs else ""
-
-
-def _other_delimiter(heading: str) -> str:
-    """Message that a heading, read as one cell, has another delimiter; empty if it has none."""
-    mark = max(",;\t", key=heading.count)
-    if mark not in heading:
-        return ""
-    shown = repr(mark)
-    return (
-        f"It seems to be separated by {shown} (heading: {shorten_repr(heading)}). Use --delimiter "
-        f"{shown}{', and --decimal , for decimal commas' if mark == ';' else ''}."
-    )
 
 
 def _read_csv(
@@ -247,10 +217,14 @@ def _read_csv(
     except pd.errors.EmptyDataError as error:
         raise InvalidFileError(_EMPTY_FILE.format(name=name)) from error
     except UnicodeDecodeError as error:
-        raise _not_text(file, name, encoding, error) from error
+        from ambilearn.datasets.advice import not_text
+
+        raise not_text(file, name, encoding, error) from error
     except (ValueError, OverflowError) as error:  # pandas' parser errors are ValueErrors
-        heading = _first_line(file, start, encoding)
-        if delimiter not in heading and (found := _other_delimiter(heading)):
+        from ambilearn.datasets.advice import first_line, other_delimiter
+
+        heading = first_line(file, start, encoding)
+        if delimiter not in heading and (found := other_delimiter(heading)):
             raise InvalidFileError(f"{name} cannot be read. {found}") from error
         raise InvalidFileError(
             f"{name} is not a valid CSV file: {' '.join(str(error).split())}. Put text that "
@@ -260,17 +234,6 @@ def _read_csv(
     heading, frame = frame.iloc[0].to_list(), frame.iloc[1:].reset_index(drop=True)
     frame.columns = pd.Index(heading, dtype=object)
     return frame
-
-
-def _first_line(file: IO[Any], start: int | None, encoding: str) -> str:
-    """First line of a file that was read from ``start``; empty if it cannot be read again."""
-    if start is None:
-        return ""
-    file.seek(start)
-    line = file.readline(10_000)
-    if isinstance(line, bytes):
-        line = line.decode(encoding, errors="replace")
-    return str(line).strip("\ufeff\r\n")
 
 
 def _find_encoding(file: IO[Any], encoding: str | None = None) -> tuple[IO[Any], str]:
@@ -288,104 +251,24 @@ def _find_encoding(file: IO[Any], encoding: str | None = None) -> tuple[IO[Any],
     return file, next(found, "utf-8-sig")
 
 
-def _not_text(
-    file: IO[Any], name: str, encoding: str, error: UnicodeDecodeError
-) -> InvalidFileError:
-    """The error of a file that is not in an encoding, with the encoding that it probably has."""
-    advice = "Save it as UTF-8, or name its encoding with encoding (--encoding)."
-    if encoding == "utf-8-sig" and (likely := _likely_encoding(file)):
-        advice = f"It is probably {likely}: use encoding={likely!r} (--encoding {likely})."
-    plain = encoding.upper().removesuffix("-SIG")
-    return InvalidFileError(f"{name} is not {plain} text ({error}). {advice}")
-
-
-def _likely_encoding(file: IO[Any]) -> str | None:
-    """UTF-16 without a byte-order mark, or the most frequent encoding of Western Europe."""
-    file.seek(0)
-    content = file.read(2**20)
-    even, odd = content[::2].count(0), content[1::2].count(0)
-    if 4 * max(even, odd) > len(content):
-        return "utf-16-le" if odd > even else "utf-16-be"
-    try:
-        content.decode("cp1252")
-    except UnicodeDecodeError:
-        return None
-    return "cp1252"
-
-
 def _seekable(file: IO[Any]) -> IO[Any]:
     return file if file.seekable() else BytesIO(file.read())
 
 
-def _decode(file: IO[Any], name: str, encoding: str | None) -> IO[str]:
-    """The text of a file."""
-    file, encoding = _find_encoding(file, encoding)
-    content = file.read()
-    if isinstance(content, str):
-        return StringIO(content, newline="\n")
-    try:
-        return StringIO(content.decode(encoding), newline="\n")
-    except UnicodeDecodeError as error:
-        raise _not_text(BytesIO(content), name, encoding, error) from error
+def _read_json(file: IO[Any], name: str, *, encoding: str | None, is_list: bool) -> "pd.DataFrame":
+    from ambilearn.datasets.json_records import read_lines, read_list
 
+    file, found = _find_encoding(file, encoding)
+    if encoding is not None or found != "utf-8-sig":  # line breaks may be several bytes
+        content = file.read()
+        try:
+            text = content if isinstance(content, str) else content.decode(found)
+        except UnicodeDecodeError as error:
+            from ambilearn.datasets.advice import not_text
 
-def _read_jsonl(file: IO[Any], name: str, *, encoding: str | None = None) -> "pd.DataFrame":
-    import pandas as pd
-
-    if encoding is not None or _find_encoding(file)[1] != "utf-8-sig":
-        file = _decode(file, name, encoding)  # line breaks may be several bytes
-    file, _ = _find_encoding(file)
-    records = []
-    for number, line in enumerate(file, start=1):
-        if line.strip():
-            records.append(_parse_record(f"{name}, line {number}", line))
-    return pd.DataFrame(records, dtype=object)
-
-
-def _read_json(file: IO[Any], name: str, *, encoding: str | None = None) -> "pd.DataFrame":
-    """A list of objects, one for each row."""
-    import pandas as pd
-
-    records = _parse_json(name, _decode(file, name, encoding).read())
-    if not isinstance(records, list) or not all(isinstance(each, dict) for each in records):
-        raise InvalidFileError(
-            f"{name}: expected a list of objects, one for each row: [{{…}}, {{…}}]. A file with "
-            "one object per line is JSON lines: .jsonl."
-        )
-    return pd.DataFrame(records, dtype=object)
-
-
-def _parse_record(where: str, line: Any) -> dict[str, Any]:
-    record = _parse_json(where, line)
-    if not isinstance(record, dict):
-        raise InvalidFileError(
-            f"{where}: expected an object {{…}}, found {type(record).__name__}. Each line must be "
-            "one row."
-        )
-    return record
-
-
-def _parse_json(where: str, text: Any) -> Any:
-    try:
-        return json.loads(text, object_pairs_hook=_distinct_keys)
-    except _RepeatedKeyError as error:
-        raise InvalidFileError(
-            f"{where}: the key {shorten_repr(error.args[0])} occurs more than once. Rename or "
-            "remove one of them."
-        ) from error
-    except (ValueError, RecursionError) as error:
-        raise InvalidFileError(f"{where}: not JSON ({error}).") from error
-
-
-class _RepeatedKeyError(Exception):
-    """An object in JSON has a key twice."""
-
-
-def _distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    record = dict(pairs)
-    if len(record) < len(pairs):
-        raise _RepeatedKeyError(next(k for k, n in Counter(k for k, _ in pairs).items() if n > 1))
-    return record
+            raise not_text(BytesIO(content), name, found, error) from error
+        file = StringIO(text, newline="\n")
+    return read_list(file, name) if is_list else read_lines(file, name)
 
 
 def _read_parquet(file: IO[Any], name: str, *, max_bytes: int) -> "pd.DataFrame":

@@ -6,14 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ambilearn._utils.labels import (
-    is_missing,
-    label_array,
-    listed_labels,
-    normalize_label,
-    split_labels,
-)
-from ambilearn._utils.text import shorten_repr
+from ambilearn._utils.labels import is_missing, label_array, listed_labels
+from ambilearn._utils.text import normalize_label, shorten_repr, split_labels
 from ambilearn._utils.types import Label
 from ambilearn.candidates.sets import label_positions
 

@@ -1,4 +1,4 @@
-"""Read a Parquet file, bounded in memory."""
+"""Read a Parquet file, bounded in memory, and write one."""
 
 import re
 from typing import IO, TYPE_CHECKING, Any
@@ -127,3 +127,17 @@ def _unpacked_size(opened: Any) -> int:
     wide = [opened.schema.column(j).length for j in range(metadata.num_columns)]
     size += sum(max(0, length) * metadata.num_rows for length in wide)
     return int(size)
+
+
+def write_parquet(frame: "pd.DataFrame", file: IO[bytes]) -> None:
+    """Write a table without its index."""
+    with requires_extra("parquet", purpose="Writing Parquet files"):
+        from pyarrow import ArrowException, Table, parquet
+    try:
+        table = Table.from_pandas(frame, preserve_index=False)
+        # Arrow stores the types. pandas cannot read the metadata that it would add: "data type
+        # 'list<element: string>[pyarrow]' not understood".
+        parquet.write_table(table.replace_schema_metadata(), file)
+    except (ArrowException, OverflowError) as error:  # the latter by a number of 400 digits
+        reason = " ".join(str(part) for part in error.args)
+        raise InvalidFileError(f"The table cannot be written as Parquet: {reason}") from error

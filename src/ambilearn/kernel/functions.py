@@ -27,6 +27,8 @@ from ambilearn.backend.arrays import column_centers, subtract_from_rows
 
 KernelFunction = Callable[[Any, Any], NDArray[np.float64]]
 
+_NO_WEIGHT = 1e-11  # rows below this share of the largest weight have weight zero
+
 
 def train_kernel(
     X: Matrix,
@@ -50,8 +52,40 @@ def train_kernel(
         return K, None
     squared = backend.squared_distances(X)
     if not isinstance(sigma, Real):
-        sigma = backend.mean_distance(squared, row_weights)
-    return backend.gaussian(squared, float(sigma)), float(sigma)
+        sigma = mean_distance(squared, row_weights, backend)
+    return gaussian(squared, float(sigma), backend), float(sigma)
+
+
+def mean_distance(
+    squared: Array, row_weights: Array | None = None, backend: Backend = HOST
+) -> float:
+    """Mean of the off-diagonal distances, given their squares; 1 if all are zero.
+
+    A row of weight *v* counts as *v* copies.
+    """
+    xp, n = array_namespace(squared), squared.shape[0]
+    blocks = backend.blocks(squared, n)
+    if row_weights is None:
+        total = sum(float(xp.sum(xp.sqrt(squared[rows, ...]))) for rows in blocks)
+        return total / (n * (n - 1)) or 1.0
+    weights = row_weights / xp.max(row_weights)  # so that no product overflows
+    weights = xp.where(weights < _NO_WEIGHT, 0.0, weights)
+    total = sum(
+        float(xp.sum(weights[rows] * (xp.sqrt(squared[rows, ...]) @ weights))) for rows in blocks
+    )
+    # Pairs of all copies of all rows, without pairs of a copy with itself.
+    itself = xp.where(row_weights < 1, row_weights, 1.0) / xp.max(row_weights)
+    n_pairs = float(xp.sum(weights)) ** 2 - float(xp.sum(weights * itself))
+    return total / n_pairs if total > 0 else 1.0
+
+
+def gaussian(squared: Array, sigma: float, backend: Backend = HOST) -> Array:
+    r"""The kernel :math:`\exp(-d^2 / 2\sigma^2)` of squared distances, in place."""
+    for rows in backend.blocks(squared, squared.shape[1]):
+        block = squared[rows, ...]
+        block *= -0.5 / sigma**2
+        squared[rows, ...] = array_namespace(squared).exp(block)
+    return squared
 
 
 def cross_kernel(
@@ -88,7 +122,7 @@ def cross_kernel(
     elif sigma is None:
         raise ValueError("The Gaussian kernel requires a bandwidth: pass sigma.")
     else:
-        K = backend.gaussian(backend.squared_distances(X, Z), sigma)
+        K = gaussian(backend.squared_distances(X, Z), sigma, backend)
     return K
 
 

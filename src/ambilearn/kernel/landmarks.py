@@ -31,7 +31,7 @@ from ambilearn._utils.types import Array, Matrix, RandomState
 from ambilearn._utils.warnings import ignoring
 from ambilearn.backend import HOST, Backend
 from ambilearn.backend.arrays import to_numpy
-from ambilearn.kernel.functions import KernelFunction, cross_kernel
+from ambilearn.kernel.functions import KernelFunction, cross_kernel, mean_distance
 
 
 class _Count(Interval):
@@ -137,7 +137,7 @@ def sampled_sigma(
         X = backend.take_rows(X, picked)
         if row_weights is not None:
             row_weights = backend.take_rows(row_weights, picked)
-    return backend.mean_distance(backend.squared_distances(X), row_weights)
+    return mean_distance(backend.squared_distances(X), row_weights, backend)
 
 
 def landmark_features(

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ambilearn._utils.labels import normalize_label
+from ambilearn._utils.text import normalize_label
 from ambilearn._utils.types import Label
 from ambilearn.tables.corrections import parse_new_label
 

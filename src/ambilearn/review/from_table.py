@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ambilearn._utils.labels import is_missing, split_labels
-from ambilearn._utils.text import readable_file_name
+from ambilearn._utils.labels import is_missing
+from ambilearn._utils.text import readable_file_name, split_labels
 from ambilearn._utils.types import Array
 from ambilearn.backend import HOST
 from ambilearn.confidence.doubt import Doubt

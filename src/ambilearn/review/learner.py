@@ -14,7 +14,7 @@ from ambilearn.backend import HOST
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.base import PartialLabelClassifier
 from ambilearn.candidates import CandidateSets, as_candidates
-from ambilearn.confidence.doubt import AnswerDoubt, Doubt, LabelDoubt
+from ambilearn.confidence.doubt import Doubt, LabelDoubt
 from ambilearn.confidence.find_doubtful import doubt_of_outputs
 from ambilearn.confidence.held_out import hold_out
 from ambilearn.learners import find_ridge_method, method_inside, without_preprocessing
@@ -75,6 +75,8 @@ class Learner:
         What is known before the review.
     doubt : bool, default=True
         Whether to look for rows whose true label is not a candidate.
+    trust_candidates : bool, default=False
+        Whether the true label of every row is a candidate, so that its doubt is zero.
     random_state : int, default=0
         Seed of these folds.
     """
@@ -86,6 +88,7 @@ class Learner:
         y: AnyCandidates,
         *,
         doubt: bool = True,
+        trust_candidates: bool = False,
         random_state: int = 0,
     ) -> None:
         if method_inside(estimator) is None:
@@ -103,6 +106,7 @@ class Learner:
         # Otherwise they are images, for which nothing has a closed form.
         self._has_numbers = len(getattr(self.X, "shape", ())) == 2 and kind not in "OSU"
         self.doubt = doubt and self.n_rows > 2
+        self.trust_candidates = trust_candidates
         self.random_state = random_state
         self._shares_rows = (
             isinstance(self.estimator, PartialLabelClassifier) and self.estimator._shares_rows
@@ -138,10 +142,10 @@ class Learner:
         doubt = None
         if self.doubt and len(labels) < self.n_rows:
             if judged is None:
-                doubt = self._find_doubt(given).settled(labels)
+                doubt = self._find_doubt(given)
             else:
-                answers = AnswerDoubt.of_posterior(judged, self.shown.classes, given)
-                doubt = answers.settled(labels)
+                doubt = Doubt.in_answers(judged, self.shown.classes, given)
+            doubt = doubt.settled(range(self.n_rows) if self.trust_candidates else labels)
         return Learned(sets, confidences, doubt, labels, judged)
 
     def _prepare_update(self, sets: CandidateSets) -> None:
@@ -272,13 +276,14 @@ def make_learner(
     random_state: int = 0,
     device: str | None = None,
     doubt: bool = True,
+    trust_candidates: bool = False,
     progress: Callable[[str], None] = lambda text: None,
 ) -> Learner:
     """The learner of a table without corrections, judged if annotators are to be judged.
 
     The other arguments are those of :func:`ambilearn.tables.fit_table`. Parameters are chosen once.
-    With ``doubt``, it looks for rows whose true label is not a candidate. ``device`` is for methods
-    with a parameter of this name.
+    ``doubt`` and ``trust_candidates`` are those of :class:`Learner`. ``device`` is for methods with
+    a parameter of this name.
     """
     estimator = make_method(method, params, n_rows=len(table.frame), random_state=random_state)
     if tune:
@@ -295,7 +300,14 @@ def make_learner(
     check_images(table, estimator)
     estimator, _ = with_own_device(estimator, device)
     _, X = fit_preprocessing(table, progress)
-    learner = Learner(estimator, X, table.given, doubt=doubt, random_state=random_state)
+    learner = Learner(
+        estimator,
+        X,
+        table.given,
+        doubt=doubt,
+        trust_candidates=trust_candidates,
+        random_state=random_state,
+    )
     votes = table.votes
     if table.judgment is None or votes is None:
         return learner

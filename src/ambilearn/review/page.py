@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from ambilearn._utils.files import atomic_write
-from ambilearn._utils.labels import normalize_label
 from ambilearn._utils.optional import requires_extra
-from ambilearn._utils.text import pluralize, report_lone_surrogates
+from ambilearn._utils.text import normalize_label, pluralize, report_lone_surrogates
 from ambilearn.review.record import Review, ReviewRow
 
 # One scope, joined in this order: an inline script cannot import from another.

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ambilearn._utils.labels import is_missing, normalize_label
-from ambilearn._utils.text import pluralize, shorten_repr
+from ambilearn._utils.labels import is_missing
+from ambilearn._utils.text import normalize_label, pluralize, shorten_repr
 from ambilearn._utils.types import Label
 from ambilearn._utils.warnings import warn_user
 from ambilearn.confidence.audits import AuditSample, ShareEstimate, draw_audit, estimate_share_right

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ambilearn._utils.labels import MISSING_WORDS
 from ambilearn._utils.suspicious_labels import find_joined_labels, find_misspellings
-from ambilearn._utils.text import shorten_list, shorten_repr
+from ambilearn._utils.text import MISSING_WORDS, shorten_list, shorten_repr
 from ambilearn._utils.types import Array, Label
 from ambilearn._utils.warnings import warn_user
 from ambilearn.candidates import CandidateSets

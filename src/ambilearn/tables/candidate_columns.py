@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ambilearn._utils.labels import normalize_label, split_labels
-from ambilearn._utils.text import pluralize, shorten_list
+from ambilearn._utils.text import normalize_label, pluralize, shorten_list, split_labels
 from ambilearn._utils.warnings import warn_user
 from ambilearn.candidates import ANYTHING, CandidateSets, as_candidates
 from ambilearn.candidates.sets import pair_rows

@@ -9,8 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ambilearn._utils.labels import MISSING_WORDS, is_missing, normalize_label, split_labels
-from ambilearn._utils.text import pluralize, shorten_list
+from ambilearn._utils.labels import is_missing
+from ambilearn._utils.text import (
+    MISSING_WORDS,
+    normalize_label,
+    pluralize,
+    shorten_list,
+    split_labels,
+)
 from ambilearn._utils.types import Estimator, Label
 from ambilearn._utils.warnings import warn_user
 from ambilearn.candidates import CandidateSets

@@ -12,7 +12,7 @@ from ambilearn._utils.text import html_table
 from ambilearn._utils.types import Params
 from ambilearn._utils.warnings import InterruptedWarning, warn_user
 from ambilearn.backend import HOST
-from ambilearn.confidence.doubt import AnswerDoubt, Doubt
+from ambilearn.confidence.doubt import Doubt
 from ambilearn.confidence.find_doubtful import doubt_of_outputs
 from ambilearn.confidence.held_out import HeldOut, hold_out
 from ambilearn.tables.candidate_table import CandidateTable
@@ -128,8 +128,9 @@ def clean_table(
         half of the rows. Ctrl-C ends these fits, and those for the confidence: their columns stay
         empty, with a warning.
     trust_candidates : bool, default=False
-        Whether the true label of every row is a candidate: there is no search for wrong candidates,
-        and there are no columns ``doubt`` and ``suggestion``.
+        Whether the true label of every row is a candidate: doubt is zero, and there are no columns
+        ``doubt`` and ``suggestion``. Rows are in the order of the probability that another
+        candidate is correct.
     prefix : str or None, default=""
         Prefix of the names of the new columns; None if no columns are to be added.
 
@@ -164,16 +165,16 @@ def clean_table(
     scores = table.score_candidates(model.pipeline[-1])
     confidences = model.calibration.cleaned
     found, with_doubt = None, not (fast or trust_candidates)
-    if with_doubt:
+    if with_doubt or (not fast and len(table.frame) > 2):
         found = judge_candidates(model, table, random_state, progress, device, held_out)
+        if found is not None and trust_candidates:
+            found = found.settled(range(len(table.frame)))
     choices = choose_candidates(table.candidates, scores, confidences, table.judged)
     if found is not None and table.judged is None:
         choices = choices._replace(confidences=(1 - found.score) * choices.confidences)
-    order = review_order(choices, found, table.corrections.labels)
-    frame = table.frame
-    if prefix is not None:
-        frame = append_results(table, choices, order, found, prefix, with_doubt=with_doubt)
-    return CleanedTable(table, choices, scores, order, frame, found, model=model)
+    results = append_results(table, choices, found, prefix, with_doubt=with_doubt)
+    shown = found if with_doubt else None
+    return CleanedTable(table, choices, scores, *results, shown, model=model)
 
 
 def check_new_columns(table: CandidateTable, prefix: str = "") -> None:
@@ -222,7 +223,7 @@ def _find_doubt(
 ) -> Doubt:
     settled = table.corrections.labels
     if table.judged is not None and table.votes is not None:
-        answers = AnswerDoubt.of_posterior(table.judged, table.votes.classes, table.given)
+        answers = Doubt.in_answers(table.judged, table.votes.classes, table.given)
         return answers.settled(settled)
     sets = HOST.support(table.given)
     if held_out is not None:
@@ -237,24 +238,26 @@ def _find_doubt(
 def append_results(
     table: CandidateTable,
     choices: Choices,
-    order: NDArray[np.intp],
     doubt: Doubt | None,
-    prefix: str = "",
+    prefix: str | None,
     *,
     with_doubt: bool = True,
-) -> "pd.DataFrame":
-    """The table with the columns of its result, whose names begin with ``prefix``, at the end.
+) -> "tuple[NDArray[np.intp], pd.DataFrame]":
+    """Rows in the order of their review, and the table with the columns of its result at the end.
 
-    ``order`` has the rows in the order of their review. If ``doubt`` is None, its columns are
-    empty; without ``with_doubt`` there are none.
+    Their names begin with ``prefix``; if it is None, there are no columns. If ``doubt`` is None,
+    its columns are empty; without ``with_doubt`` there are none.
     """
+    order = review_order(choices, doubt, table.corrections.labels)
+    if prefix is None:
+        return order, table.frame
     columns = choices.columns(prefix)
     if with_doubt:
         columns[f"{prefix}doubt"], columns[f"{prefix}suggestion"] = _doubt_columns(doubt)
     rank = np.empty(len(order), dtype=np.intp)
     rank[order] = np.arange(1, len(order) + 1)
     columns[f"{prefix}review_rank"] = rank
-    return append_columns(table.name, table.frame, columns)
+    return order, append_columns(table.name, table.frame, columns)
 
 
 def _doubt_columns(doubt: Doubt | None) -> tuple[Any, Any]:

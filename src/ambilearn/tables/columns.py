@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ambilearn._utils.labels import MISSING_WORDS, is_missing, normalize_label
-from ambilearn._utils.text import shorten_list, shorten_repr
+from ambilearn._utils.labels import is_missing
+from ambilearn._utils.text import MISSING_WORDS, normalize_label, shorten_list, shorten_repr
 from ambilearn._utils.types import Array
 from ambilearn._utils.warnings import warn_user
 from ambilearn.datasets.errors import InvalidFileError

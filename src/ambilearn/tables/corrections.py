@@ -16,8 +16,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from ambilearn._utils.files import atomic_write
-from ambilearn._utils.labels import MISSING_WORDS, normalize_label, split_labels
-from ambilearn._utils.text import shorten_repr
+from ambilearn._utils.text import MISSING_WORDS, normalize_label, shorten_repr, split_labels
 from ambilearn._utils.types import Array, Label
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.datasets.errors import InvalidFileError

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ambilearn._utils.labels import MISSING_WORDS, normalize_text
+from ambilearn._utils.text import MISSING_WORDS, normalize_text
 from ambilearn._utils.types import Label
 from ambilearn.datasets.frames import (
     check_frame,

@@ -16,51 +16,40 @@ from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.label_cells import parse_labels
 from ambilearn.methods.sure import SURE
 from ambilearn.tables.candidate_table import CandidateTable
-from ambilearn.tables.clean import append_results, check_new_columns
+from ambilearn.tables.clean import LabeledTable, append_results, check_new_columns
 from ambilearn.tables.devices import device_rows
 from ambilearn.tables.fit import check_images
 from ambilearn.tables.methods import make_method
 from ambilearn.tables.preprocessing import fit_preprocessing
-from ambilearn.tables.ranking import Choices, choose_labels, review_order
+from ambilearn.tables.ranking import Choices, choose_labels
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 _MIN_ROWS = 3
 
 
-@dataclass(frozen=True, eq=False)
-class CorrectedTable:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CorrectedTable(LabeledTable):
     """A table with corrected labels.
+
+    It has the attributes ``table``, ``choices``, ``pair_scores``, ``order``, ``frame`` and
+    ``doubt`` of a :class:`LabeledTable`, and the labels in the table. ``table`` has the corrected
+    label of each row as its only candidate, for :func:`ambilearn.tables.fit_table`. Score and
+    confidence are both the probability that the corrected label is correct; 0 and empty if the
+    features do not predict the given labels better than chance, and no label is changed. The
+    column ``doubt`` is the probability that the given label is wrong.
 
     Attributes
     ----------
-    table : CandidateTable
-        The table with the corrected label of each row as its only candidate, for
-        :func:`ambilearn.tables.fit_table`.
     given : ndarray of shape (n_rows,)
         The labels in the table, without corrections by a person.
     doubt : LabelDoubt
         Which labels were changed, and the probabilities of all labels.
-    choices : Choices
-        Corrected label, its score, confidence and margin. Score and confidence are the same.
-    order : ndarray of shape (n_rows,)
-        Rows in the order of their review.
-    frame : DataFrame
-        The table with six columns at its end: the corrected ``label``, its ``score`` and its
-        ``confidence`` (both are the probability that it is correct; 0 and empty if the features do
-        not predict the given labels better than chance, and no label is changed), ``doubt`` (the
-        probability that the given label is wrong), the most likely other label as ``suggestion``
-        where ``doubt`` is above one half, and ``review_rank``, 1 for the row to look at first: that
-        with the smallest confidence.
     """
 
-    table: CandidateTable
     given: Array
     doubt: LabelDoubt
-    choices: Choices
-    order: NDArray[np.intp]
-    frame: "pd.DataFrame"
 
     def to_review(self) -> tuple[CandidateTable, NDArray[np.float64]]:
         """The table for the review page, and the probability of each of its candidates.
@@ -151,18 +140,10 @@ def correct_table(
         )
     doubt = _keep_settled(found, table)
     choices = _choose(doubt)
-    order = review_order(choices, doubt, table.corrections.labels)
-    frame = table.frame
-    if prefix is not None:
-        frame = append_results(table, choices, order, doubt, prefix)
-    return CorrectedTable(
-        table=replace(table, candidates=as_candidates(doubt.label, classes=doubt.classes)),
-        given=_given_labels(table),
-        doubt=doubt,
-        choices=choices,
-        order=order,
-        frame=frame,
-    )
+    results = append_results(table, choices, doubt, prefix)
+    given = _given_labels(table)
+    corrected = replace(table, candidates=as_candidates(doubt.label, classes=doubt.classes))
+    return CorrectedTable(corrected, choices, choices.scores, *results, doubt=doubt, given=given)
 
 
 def _check_labels(table: CandidateTable) -> None:

@@ -16,17 +16,18 @@ from ambilearn._utils.types import Params
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.candidates.sets import pair_rows
 from ambilearn.confidence.calibration import Calibration
-from ambilearn.confidence.doubt import AnswerDoubt
+from ambilearn.confidence.doubt import Doubt
 from ambilearn.crowd.classifier import CrowdClassifier
 from ambilearn.crowd.dawid_skene_model import dawid_skene
 from ambilearn.crowd.report import AnnotatorReport, report_annotators
+from ambilearn.metrics.checks import find_positions
 from ambilearn.registry import find_method
 from ambilearn.tables.candidate_table import CandidateTable, Judgment
 from ambilearn.tables.clean import LabeledTable, append_results, check_new_columns
 from ambilearn.tables.corrections import apply_corrections
 from ambilearn.tables.methods import choose_default, make_method
 from ambilearn.tables.preprocessing import fit_preprocessing
-from ambilearn.tables.ranking import choose_candidates, review_order
+from ambilearn.tables.ranking import choose_candidates
 
 _LEAST_SHARE = 0.01  # of the best label: less likely labels are no candidates
 _CHOSEN_BY_ANSWERS = ("reg", "n_neighbors")  # one parameter, the first of these that a method has
@@ -172,11 +173,10 @@ def clean_votes(
     choices = choose_candidates(sets, scores, judged=posterior)
     doubt = None
     if not trust_candidates:
-        answers = AnswerDoubt.of_posterior(posterior, votes.classes, judged.given)
+        answers = Doubt.in_answers(posterior, votes.classes, judged.given)
         doubt = answers.settled(settled)
-    order = review_order(choices, doubt, settled)
-    frame = append_results(table, choices, order, doubt, prefix, with_doubt=not trust_candidates)
-    cleaned = LabeledTable(judged, choices, scores, order, frame, doubt)
+    results = append_results(table, choices, doubt, prefix, with_doubt=not trust_candidates)
+    cleaned = LabeledTable(judged, choices, scores, *results, doubt)
     return cleaned, report_annotators(votes, posterior)
 
 
@@ -188,8 +188,7 @@ def _candidate_confidences(
 ) -> NDArray[np.float64]:
     """Confidence of every candidate; 1 in rows that a person has settled."""
     rows = pair_rows(sets)
-    column = {label: j for j, label in enumerate(classes.tolist())}
-    columns = np.array([column.get(label, -1) for label in sets.classes.tolist()])
+    columns = find_positions(sets.classes, classes)
     confidences: NDArray[np.float64] = of_labels[rows, columns[sets.labels]]
     confidences[np.isin(rows, settled)] = 1.0
     return confidences

@@ -3,18 +3,15 @@
 import csv
 import json
 import os
-import re
 from collections.abc import Sequence
 from contextlib import ExitStack
 from gzip import GzipFile
-from math import isfinite
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from ambilearn._utils.files import CsvLines, atomic_write
-from ambilearn._utils.labels import is_missing
 from ambilearn._utils.optional import requires_extra
 from ambilearn._utils.text import report_lone_surrogates
 from ambilearn.datasets.errors import InvalidFileError
@@ -23,14 +20,7 @@ from ambilearn.datasets.frames import FORMATS, find_format
 if TYPE_CHECKING:
     import pandas as pd
 
-# Texts that are certainly numbers; 007 and 1_000 are not, and stay text.
-_INTEGER = re.compile(r"-?(0|[1-9]\d{0,17})")
 _WRITTEN = {ending: format for ending, format in FORMATS.items() if format != "xlsx"}
-_NUMBER = re.compile(r"-?(0|[1-9]\d{0,17})(\.\d+)?([eE][-+]?\d+)?")
-# The start of a formula in some spreadsheet, after characters that spreadsheets skip. Full-width
-# signs come from Japanese and Chinese input methods.
-_FORMULA = re.compile("[\\s\x00-\x1f\ufeff]*[=+\\-@＝＋－＠]|[\t\r\n']")
-_SIGNED_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 def format_of_name(name: str) -> str:
@@ -102,32 +92,23 @@ def write_table(
                 target = cast(IO[bytes], opened.enter_context(packed))
         if format in ("csv", "tsv"):
             flat = _flatten_cells(frame, sep, text_columns)
-            flat = _escape_formulas(flat) if escape_formulas else flat
+            if escape_formulas:
+                from ambilearn.tables import cell_texts
+
+                flat = cell_texts.escape_formulas(flat)
             _write_csv(flat, target, delimiter or ("," if format == "csv" else "\t"), decimal)
-        elif format == "parquet":
-            _write_parquet(_convert_numbers(frame, text_columns), target)
+            return
+        from ambilearn.tables.cell_texts import convert_numbers
+
+        typed = replace_columns(frame, convert_numbers(frame, text_columns))
+        if format == "parquet":
+            from ambilearn.datasets.parquet import write_parquet
+
+            write_parquet(typed, target)
         else:
-            _write_json(_convert_numbers(frame, text_columns), target, is_list=format == "json")
+            from ambilearn.datasets.json_records import write_json
 
-
-def _write_json(frame: "pd.DataFrame", file: IO[bytes], *, is_list: bool) -> None:
-    start, between, end = (b"[", b",", b"]\n") if is_list else (b"", b"", b"")
-    file.write(start)
-    for i, record in enumerate(frame.to_dict("records")):
-        # Half a character is written as JSON names it; nothing else cannot be encoded.
-        line = _json_line(record, i).encode(errors="backslashreplace") + b"\n"
-        file.write(between + line if i else line)
-    file.write(end)
-
-
-def _json_line(record: dict[str, Any], row: int) -> str:
-    try:
-        return json.dumps(_without_nan(record), ensure_ascii=False, allow_nan=False, default=str)
-    except ValueError as error:
-        raise InvalidFileError(
-            f"Row {row} of the table cannot be written as JSON, which has no infinite numbers. "
-            "Choose CSV or Parquet."
-        ) from error
+            write_json(typed, target, is_list=format == "json")
 
 
 def _write_csv(frame: "pd.DataFrame", file: IO[bytes], delimiter: str, decimal: str) -> None:
@@ -140,29 +121,6 @@ def _write_csv(frame: "pd.DataFrame", file: IO[bytes], delimiter: str, decimal: 
     marked = {"quoting": csv.QUOTE_ALL} if "".join(heading[:1]).startswith("\ufeff") else {}
     csv.writer(lines, delimiter=delimiter, **form | marked).writerow(heading)
     frame.to_csv(lines, header=False, index=False, sep=delimiter, decimal=decimal, **form)
-
-
-def _escape_formulas(frame: "pd.DataFrame") -> "pd.DataFrame":
-    """The table with every text, headings included, as no spreadsheet runs it."""
-    texts = frame.columns[[dtype.kind not in "biufcmM" for dtype in frame.dtypes]]
-    frame = replace_columns(
-        frame, {column: [*map(escape_formula, frame[column].to_list())] for column in texts}
-    )
-    frame.columns = frame.columns.map(escape_formula)
-    return frame
-
-
-def _write_parquet(frame: "pd.DataFrame", file: IO[bytes]) -> None:
-    with requires_extra("parquet", purpose="Writing Parquet files"):
-        from pyarrow import ArrowException, Table, parquet
-    try:
-        table = Table.from_pandas(frame, preserve_index=False)
-        # Arrow stores the types. pandas cannot read the metadata that it would add: "data type
-        # 'list<element: string>[pyarrow]' not understood".
-        parquet.write_table(table.replace_schema_metadata(), file)
-    except (ArrowException, OverflowError) as error:  # the latter by a number of 400 digits
-        reason = " ".join(str(part) for part in error.args)
-        raise InvalidFileError(f"The table cannot be written as Parquet: {reason}") from error
 
 
 def _flatten_cells(frame: "pd.DataFrame", sep: str, text_columns: Sequence[str]) -> "pd.DataFrame":
@@ -187,27 +145,6 @@ def _flatten(cell: Any, sep: str, is_text: bool) -> Any:
     return json.dumps(cell, ensure_ascii=False) if isinstance(cell, dict) else cell
 
 
-def _convert_numbers(frame: "pd.DataFrame", text_columns: Sequence[str]) -> "pd.DataFrame":
-    """The table with columns of text that are all numbers as numbers, empty cells as missing."""
-    import pandas as pd
-
-    converted = {}
-    for column in frame:
-        cells = frame[column]
-        if column in text_columns or not isinstance(cells.dtype, pd.StringDtype):
-            continue
-        filled = [cell for cell in cells if cell]
-        for pattern, dtype, number in ((_INTEGER, "Int64", int), (_NUMBER, "Float64", float)):
-            if filled and all(map(pattern.fullmatch, filled)):
-                values = set(map(number, filled))
-                # Versions such as 1.1 and 1.10, or ids of many digits, must stay different.
-                if len(values) == len(set(filled)) and all(map(isfinite, values)):
-                    numbers = cells.where(cells != "").map(number, na_action="ignore")
-                    converted[column] = numbers.astype(dtype)
-                break
-    return replace_columns(frame, converted)
-
-
 def replace_columns(frame: "pd.DataFrame", columns: dict[str, Any]) -> "pd.DataFrame":
     """The table with some columns replaced or added (``assign`` rejects a column "self")."""
     frame = frame.copy(deep=False)
@@ -225,32 +162,3 @@ def append_columns(name: str, frame: "pd.DataFrame", columns: dict[str, Any]) ->
             "prefix (--prefix)."
         )
     return replace_columns(frame, columns)
-
-
-def _without_nan(value: Any) -> Any:
-    """A row, or a value in it, without NaN, which JSON does not have."""
-    if isinstance(value, dict):
-        return {key: _without_nan(item) for key, item in value.items()}
-    if isinstance(value, (list, np.ndarray)):
-        return [_without_nan(item) for item in value]
-    return None if is_missing(value) else value
-
-
-def escape_formula(cell: Any) -> Any:
-    """A cell with an apostrophe before it if a spreadsheet would take its text for a formula.
-
-    A formula can read files, send their content and, if the user agrees, start programs [1]_. Other
-    cells than text stay unchanged. Text that begins with an apostrophe gets another one, so
-    removing one apostrophe from each cell that begins with one restores the table.
-
-    References
-    ----------
-    .. [1] OWASP, "CSV Injection",
-       https://owasp.org/www-community/attacks/CSV_Injection
-
-    >>> [escape_formula(cell) for cell in ("=1+1", "-1.5", "-x", "'tis", "anna", 3)]
-    ["'=1+1", '-1.5', "'-x", "''tis", 'anna', 3]
-    """
-    if isinstance(cell, str) and _FORMULA.match(cell) and not _SIGNED_NUMBER.fullmatch(cell):
-        return f"'{cell}"
-    return cell

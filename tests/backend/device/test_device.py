@@ -3,6 +3,7 @@ import pytest
 
 from ambilearn._utils import limits
 from ambilearn.backend import choose_backend
+from ambilearn.kernel import functions
 from ambilearn.kernel.functions import cross_kernel, train_kernel
 
 
@@ -17,7 +18,7 @@ def on_device(function, X, *args):
 
 def mean_distance(X, row_weights=None):
     backend = choose_backend(X)
-    return backend.mean_distance(backend.squared_distances(X), row_weights)
+    return functions.mean_distance(backend.squared_distances(X), row_weights, backend)
 
 
 def rows(n, seed=0):

@@ -74,20 +74,6 @@ class DeviceBackend(Backend):
             clear_diagonal(squared)
         return squared
 
-    def mean_distance(self, squared: Array, row_weights: Array | None = None) -> float:
-        if row_weights is not None:
-            return self.weighted_mean_distance(squared, row_weights)
-        xp, n = array_namespace(squared), squared.shape[0]
-        blocks = device_blocks(*squared.shape)
-        total = sum(float(xp.sum(xp.sqrt(squared[rows, :]))) for rows in blocks)
-        return total / (n * (n - 1)) or 1.0
-
-    def gaussian(self, squared: Array, sigma: float) -> Array:
-        xp = array_namespace(squared)
-        for rows in device_blocks(*squared.shape):
-            squared[rows, :] = xp.exp(squared[rows, :] * (-0.5 / sigma**2))
-        return squared
-
     def as_kernel(self, K: Matrix) -> Array:
         return K
 

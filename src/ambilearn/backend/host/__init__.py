@@ -60,19 +60,6 @@ class HostBackend(Backend):
             np.maximum(distances, 0.0, out=distances)
         return squared
 
-    def mean_distance(self, squared: Array, row_weights: Array | None = None) -> float:
-        if row_weights is not None:
-            return self.weighted_mean_distance(squared, row_weights)
-        n = len(squared)
-        total = sum(np.sqrt(squared[block]).sum() for block in row_blocks(*squared.shape))
-        return float(total / (n * (n - 1))) or 1.0
-
-    def gaussian(self, squared: Array, sigma: float) -> Array:
-        for block in row_blocks(*squared.shape):
-            squared[block] *= -0.5 / sigma**2
-            np.exp(squared[block], out=squared[block])
-        return squared
-
     def as_kernel(self, K: Matrix) -> Array:
         return np.asarray(K, dtype=np.float64)
 
