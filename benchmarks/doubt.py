@@ -78,7 +78,7 @@ def measure(model, X, sets, y, difference):
     learned = HOST.support(sets).gather(model.fit(X, sets).label_distributions_)
     choices = choose_candidates(sets, learned)
     doubt = find_doubtful(X, sets, estimator=model)
-    wrong, by_margin = choices.labels != y, choices.order
+    wrong, by_margin = choices.labels != y, review_order(choices)
     doubtful = np.argsort(-difference, kind="stable")[: np.count_nonzero(difference > 0)]
     by_turns = np.column_stack([doubtful, by_margin[: len(doubtful)]]).ravel()
     places = np.concatenate([by_turns, by_margin])

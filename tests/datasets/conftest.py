@@ -1,8 +1,5 @@
 """A small data set with its registry entry, and folders in bad condition."""
 
-import errno
-import io
-import os
 import socket
 from pathlib import Path
 
@@ -72,45 +69,3 @@ def shop(tmp_path, arrays, closed_address):
         size=path.stat().st_size,
     )
     return folder, info
-
-
-class _SmallDiskFile(io.FileIO):
-    """A file on a disk with room for a single page."""
-
-    def write(self, data):
-        if self.tell() + len(data) > 4096:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), self.name)
-        return super().write(data)
-
-
-def _on_small_disk(path, mode):
-    return io.BufferedWriter(_SmallDiskFile(path, mode.replace("b", "")))
-
-
-@pytest.fixture
-def disk(monkeypatch):
-    """Function that simulates a bad disk for files that are opened for writing in a folder.
-
-    A real full or read-only disk would need a user who may mount one.
-    """
-
-    def put(folder, open_there):
-        open_file = open
-
-        def open_anywhere(path, mode="r", *arguments, **options):
-            writes = isinstance(path, (str, os.PathLike)) and set(mode) & set("wxa+")
-            if writes and folder in Path(path).absolute().parents:
-                return open_there(path, mode)
-            return open_file(path, mode, *arguments, **options)
-
-        monkeypatch.setattr("builtins.open", open_anywhere)
-        return folder
-
-    return put
-
-
-@pytest.fixture
-def full_folder(tmp_path, disk):
-    """Folder on a disk with room for a single page."""
-    (tmp_path / "full").mkdir()
-    return disk(tmp_path / "full", _on_small_disk)

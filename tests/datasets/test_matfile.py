@@ -1,12 +1,9 @@
-import os
-import pickle
-
 import numpy as np
 import pytest
 from scipy import sparse
 from scipy.io import savemat
 
-from ambilearn.datasets import DatasetError, InvalidFileError, read_mat
+from ambilearn.datasets import InvalidFileError, read_mat
 
 
 @pytest.fixture
@@ -117,19 +114,3 @@ def test_variables_that_are_missing(small, write, missing):
         del small[key]
     with pytest.raises(InvalidFileError, match="must have the variables `data` and"):
         read_mat(write(small))
-
-
-def test_pickles_are_rejected_and_not_executed(tmp_path):
-    class Payload:
-        def __reduce__(self):
-            return os.mkdir, (str(tmp_path / "executed"),)
-
-    path = tmp_path / "evil.mat"
-    path.write_bytes(pickle.dumps(Payload()) + bytes(200))
-    with pytest.raises(InvalidFileError, match="not a MATLAB"):
-        read_mat(path)
-    array = np.array([Payload()], dtype=object)
-    np.save(path.with_suffix(".npy"), array, allow_pickle=True)
-    with pytest.raises(DatasetError):
-        read_mat(path.with_suffix(".npy"))
-    assert not (tmp_path / "executed").exists()

@@ -159,7 +159,8 @@ def test_numbers_truth_values_and_dates_become_floats():
     )
 
 
-def test_categories_are_text_without_blanks_around():
+def test_categories_are_normalized_text():
+    assert values_of("category", "br\u00fcn", "bru\u0308n", " br\u00fcn ") == ["br\u00fcn"] * 3
     assert values_of("category", " a ", 1, 1.0, 2.5, True) == ["a", "1", "1", "2.5", "True"]
     assert all(value != value for value in values_of("category", "", "  ", None, np.nan, pd.NA))
 
@@ -399,11 +400,6 @@ def test_ids_of_many_digits_are_not_constant(as_text):
     cells = [str(each) for each in ids] if as_text else ids
     assert kind_or_reason(cells) == "has numbers with too many digits, such as ids"
     assert kind_or_reason(["1.0", "1"]) == "has the same value everywhere"
-
-
-def test_categories_are_normalized():
-    """As labels are: one file may write a letter and its accent apart."""
-    assert values_of("category", "br\u00fcn", "bru\u0308n", " br\u00fcn ") == ["br\u00fcn"] * 3
 
 
 def test_a_column_named_like_a_number_of_a_list_is_rejected():

@@ -165,34 +165,3 @@ def test_commands(folder, text_model, monkeypatch):
     done = run(main, ["clean", "t.csv", *options, "--out", "c.csv"])
     assert done.exit_code == 0, done.output
     assert np.isfinite(pd.read_csv("c.csv")["score"]).all()
-
-
-@pytest.mark.deep
-@pytest.mark.parametrize("form", ["given label", "votes", "long form", "review"])
-def test_every_form_of_answers(folder, text_model, monkeypatch, form):
-    monkeypatch.chdir(folder)
-    frame = pd.read_csv("t.csv")
-    frame["first"] = frame["names"].str[0]
-    frame["second"] = frame["names"].str[-1]
-    options = {
-        "given label": ["--given-label", "first", "--exclude", "names", "--exclude", "second"],
-        "votes": ["--candidates", "first", "--candidates", "second", "--exclude", "names"],
-        "long form": ["--item", "age", "--annotator", "who", "--answer", "label"],
-        "review": ["--candidates", "names", "--exclude", "first", "--exclude", "second"],
-    }[form]
-    table, command, out = "t.csv", "review" if form == "review" else "clean", "out.csv"
-    if form == "review":
-        out = "out.html"
-    if form == "long form":
-        melted = frame.melt(["age"], ["first", "second"], var_name="who", value_name="label")
-        melted.to_csv("answers.csv", index=False)
-        frame = frame.drop(columns=["names", "first", "second"])
-        table, options = "answers.csv", [*options, "--features-from", "t.csv"]
-    frame.to_csv("t.csv", index=False)
-    arguments = [command, table, *options, "--embed", f"words={text_model}", "--exclude", "photo"]
-    done = CliRunner().invoke(main, [*arguments, "--method", "plknn", "--out", out])
-    assert done.exit_code == 0, done.output
-    assert "embedded text: words" in done.output
-    assert (folder / "cache" / "embeddings.sqlite").is_file()
-    if form != "review":
-        assert set(pd.read_csv(out)["label"]) == {"x", "y"}

@@ -116,14 +116,6 @@ def test_missing_numbers_in_json():
     assert lines[1] == {"x": 1.5, "t": "2020-01-01 00:00:00"}
 
 
-def test_hostile_names(tmp_path):
-    names = ["", " ", "a,b", 'q"', "x\ny", "__class__", "self", "frame", "täg"]
-    frame = pd.DataFrame([["1"] * len(names)], columns=names)
-    for format in ("csv", "jsonl", "parquet"):
-        write_table(frame, tmp_path / f"t.{format}")
-        assert list(read_frame(tmp_path / f"t.{format}")) == names
-
-
 def test_what_parquet_cannot_hold_leaves_no_file(tmp_path):
     frame = pd.DataFrame({"x": pd.Series([1, "a"], dtype=object)})
     (tmp_path / "t.parquet").write_text("old")
