@@ -1,7 +1,6 @@
 """The commands ``ambilearn paper``; :mod:`ambilearn.experiments` does the work."""
 
 import os
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,15 +42,20 @@ def _open_results(store: Path, **choice: Any) -> tuple[list["ExperimentResults"]
     return [ExperimentResults(spec, opened) for spec in specs], opened
 
 
-def _check_outputs(
-    outputs: list[Path], store: Path, *, names: tuple[str, ...], **choice: Any
-) -> None:
-    """Raise an error if an output would overwrite the store, its SQLite files or a spec."""
+def _write(files: dict[Path, bytes], store: Path, *, names: tuple[str, ...], **choice: Any) -> None:
+    """Write and list files, but not over the store, its SQLite files or an experiment."""
+    from ambilearn._utils.files import atomic_write
+
     database = os.path.realpath(store)
     others = [f"{database}{ending}" for ending in ("-wal", "-shm", "-journal", "-lock")]
-    for folder in {path.parent for path in outputs}:
+    for folder in {path.parent for path in files}:
         folder.mkdir(parents=True, exist_ok=True)
-    check_outputs(outputs, [store, *others, *(name for name in names if name.endswith(".toml"))])
+    specs = [name for name in names if name.endswith(".toml")]
+    check_outputs(list(files), [store, *others, *specs])
+    for path, content in files.items():
+        with atomic_write(path) as file:
+            file.write(content)
+        Console().say(str(path))
 
 
 @paper.command()
@@ -59,19 +63,17 @@ def _check_outputs(
 @_out_folder(help="Write the tables as Markdown, CSV and LaTeX.")
 def tables(store: Path, out: Path | None, **choice: Any) -> None:
     """Show the tables of experiments, and write them with --out."""
-    from ambilearn.experiments.render import table_files, to_rich, write_tables
+    from ambilearn.experiments.render import table_files, to_rich
     from ambilearn.experiments.tables import build_tables
 
     experiments, opened = _open_results(store, **choice)
     console = Console()
     with opened:
         built = [table for experiment in experiments for table in build_tables(experiment)]
-        if out is not None:
-            _check_outputs(table_files(built, out), store, **choice)
-        for table in built:
-            console.print(to_rich(table))
-            if out is not None:
-                _list_files(console, write_tables([table], out))
+    for table in built:
+        console.print(to_rich(table))
+    if out is not None:
+        _write(table_files(built, out), store, **choice)
 
 
 @paper.command()
@@ -79,14 +81,12 @@ def tables(store: Path, out: Path | None, **choice: Any) -> None:
 @_out_folder(help="Folder of the figures.", default=OUTPUT / "figures")
 def figures(store: Path, out: Path, **choice: Any) -> None:
     """Draw the figures of experiments as SVG and PNG."""
-    from ambilearn.experiments.figures import build_figures, figure_files, write_figures
+    from ambilearn.experiments.figures import build_figures, figure_files
 
     experiments, opened = _open_results(store, **choice)
     with opened:
-        built = [build_figures(experiment) for experiment in experiments]
-        _check_outputs([f for found in built for f in figure_files(found, out)], store, **choice)
-        for found in built:
-            _list_files(Console(), write_figures(found, out))
+        built = {k: v for experiment in experiments for k, v in build_figures(experiment).items()}
+    _write(figure_files(built, out), store, **choice)
 
 
 @paper.command()
@@ -100,16 +100,12 @@ def figures(store: Path, out: Path, **choice: Any) -> None:
 )
 def report(store: Path, out: Path, **choice: Any) -> None:
     """Write an HTML page with tables, figures and published numbers."""
-    from ambilearn._utils.files import atomic_write
     from ambilearn.experiments.report import render_report
 
     experiments, opened = _open_results(store, **choice)
     with opened:
-        _check_outputs([out], store, **choice)
         page = render_report(experiments, opened)
-    with atomic_write(out) as file:
-        file.write(page.encode())
-    _list_files(Console(), [out])
+    _write({out: page.encode()}, store, **choice)
 
 
 @paper.command()
@@ -121,7 +117,7 @@ def verify(store: Path, out: Path | None, **choice: Any) -> None:
     The exit status is 1 if tasks of these experiments failed. It does not depend on the
     differences.
     """
-    from ambilearn.experiments.render import table_files, to_rich, write_tables
+    from ambilearn.experiments.render import table_files, to_rich
     from ambilearn.experiments.tables import published_records, verification_table
 
     experiments, opened = _open_results(store, **choice)
@@ -137,15 +133,9 @@ def verify(store: Path, out: Path | None, **choice: Any) -> None:
             "the measured numbers."
         )
     if out is not None and table.rows:
-        _check_outputs(table_files([table], out), store, **choice)
-        _list_files(console, write_tables([table], out))
+        _write(table_files([table], out), store, **choice)
     failures = {result.key for experiment in experiments for result in experiment.failures}
     if failures:
         raise click.ClickException(
             f"{pluralize(len(failures), 'task')} failed: see `ambilearn paper report`."
         )
-
-
-def _list_files(console: Console, files: Sequence[Path]) -> None:
-    for path in files:
-        console.say(str(path))

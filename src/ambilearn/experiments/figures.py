@@ -1,12 +1,12 @@
 """Figures in the form of the paper; lines also differ in marker and dash, for grayscale prints."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ambilearn._utils.files import atomic_write
 from ambilearn._utils.optional import requires_extra
 from ambilearn.experiments.counts import compute_ranking
 from ambilearn.experiments.results import Case, ExperimentResults
@@ -64,23 +64,23 @@ def build_figures(experiment: ExperimentResults) -> dict[str, tuple[str, Any]]:
     return figures
 
 
-def figure_files(names: Iterable[str], folder: Path) -> list[Path]:
-    """Files that :func:`write_figures` writes."""
-    return [folder / f"{name}.{ending}" for name in names for ending in _METADATA]
+def figure_files(figures: dict[str, tuple[str, Any]], folder: Path) -> dict[Path, bytes]:
+    """Content of the files of the figures, as SVG and PNG."""
+    return {
+        folder / f"{name}.{ending}": draw(figure, ending)
+        for name, (_, figure) in figures.items()
+        for ending in _METADATA
+    }
 
 
-def write_figures(figures: dict[str, tuple[str, Any]], folder: Path) -> list[Path]:
-    """Write every figure as SVG and PNG; returns the files."""
+def draw(figure: Any, ending: str) -> bytes:
+    """Content of a file of a figure."""
     import matplotlib
 
-    folder.mkdir(parents=True, exist_ok=True)
+    file = BytesIO()
     with matplotlib.rc_context(_STYLE):
-        for name, (_, figure) in figures.items():
-            for path in figure_files([name], folder):
-                ending = path.suffix[1:]
-                with atomic_write(path) as file:
-                    figure.savefig(file, format=ending, dpi=150, metadata=_METADATA[ending])
-    return figure_files(figures, folder)
+        figure.savefig(file, format=ending, dpi=150, metadata=_METADATA[ending])
+    return file.getvalue()
 
 
 def _panels(n_rows: int, n_columns: int, width: float, height: float, **options: Any) -> Any:

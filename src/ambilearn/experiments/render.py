@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ambilearn._utils.files import CsvLines, atomic_write
+from ambilearn._utils.files import CsvLines
 from ambilearn._utils.optional import requires_extra
 from ambilearn.experiments.task import Content
 
@@ -92,16 +92,10 @@ def _escape(text: str) -> str:
 WRITERS = {"md": to_markdown, "csv": to_csv, "tex": to_latex}
 
 
-def table_files(tables: list[Table], folder: Path) -> list[Path]:
-    """Files that :func:`write_tables` writes."""
-    return [folder / f"{table.name}.{ending}" for table in tables for ending in WRITERS]
-
-
-def write_tables(tables: list[Table], folder: Path) -> list[Path]:
-    """Write every table in every format; returns the files."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for table in tables:
-        for path in table_files([table], folder):
-            with atomic_write(path) as file:
-                file.write(WRITERS[path.suffix[1:]](table).encode())
-    return table_files(tables, folder)
+def table_files(tables: list[Table], folder: Path) -> dict[Path, bytes]:
+    """Content of the files of the tables, in every format."""
+    return {
+        folder / f"{table.name}.{ending}": write(table).encode()
+        for table in tables
+        for ending, write in WRITERS.items()
+    }

@@ -1,15 +1,13 @@
 """Self-contained HTML report: tables, figures, comparison with published numbers, settings."""
 
 import base64
-import io
 from collections.abc import Sequence
 from importlib.resources import files
-from typing import Any
 
 from ambilearn._utils.optional import requires_extra
 from ambilearn._utils.text import format_duration
 from ambilearn.experiments.execute import environment
-from ambilearn.experiments.figures import build_figures
+from ambilearn.experiments.figures import build_figures, draw
 from ambilearn.experiments.render import Table
 from ambilearn.experiments.results import ExperimentResults
 from ambilearn.experiments.store import Store
@@ -69,7 +67,8 @@ def _section(experiment: ExperimentResults) -> Content:
         "reference": experiment.fixed_lines[0].label,
         "tables": _tables(experiment),
         "figures": [
-            {"title": title, "uri": _data_uri(figure)}
+            # Embedded as an image, so that ids of different figures do not collide.
+            {"title": title, "svg": base64.b64encode(draw(figure, "svg")).decode()}
             for title, figure in build_figures(experiment).values()
         ],
         "settings": {
@@ -133,13 +132,3 @@ def _compare_with_published(record: Content) -> dict[str, str]:
         found["deviation"] = f"{record['deviation']:+.1f} σ".replace("-", "−")
         found["tone"] = verdict(record)
     return found
-
-
-def _data_uri(figure: Any) -> str:
-    """Figure as an embedded image, so that ids of different figures do not collide."""
-    import matplotlib
-
-    buffer = io.BytesIO()
-    with matplotlib.rc_context({"svg.hashsalt": "ambilearn"}):
-        figure.savefig(buffer, format="svg", metadata={"Date": None})
-    return "data:image/svg+xml;base64," + base64.b64encode(buffer.getvalue()).decode()
