@@ -1,5 +1,6 @@
 """The report: complete, self-contained, and shown by a real browser without errors."""
 
+import json
 import re
 from html.parser import HTMLParser
 
@@ -69,8 +70,7 @@ def page(real_world):
     for content, _ in store.environments():
         if content != ENVIRONMENT:
             store._connection.execute(
-                "UPDATE results SET environment = (SELECT id FROM environments WHERE content LIKE "
-                "'%some-host%')"
+                "UPDATE results SET environment = ?", [json.dumps(ENVIRONMENT)]
             )
     return render_report([experiment], store)
 

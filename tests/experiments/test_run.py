@@ -127,7 +127,7 @@ def reproduce(spec, store, log):
 def stored(path):
     """Key and time of every result."""
     with closing(sqlite3.connect(path)) as connection:
-        return dict(connection.execute("SELECT key, finished || seconds FROM results"))
+        return dict(connection.execute("SELECT key, finished || result FROM results"))
 
 
 @pytest.fixture

@@ -55,10 +55,7 @@ def _inline(value: Any) -> str:
     return "''" if value is None else json.dumps(value, ensure_ascii=False)
 
 
-_COLUMNS = (
-    "key", "data", "method", "run", "select", "status", "seconds", "task", "scores", "details",
-    "error", "environment", "finished",
-)  # fmt: skip
+_COLUMNS = ("key", "status", "result", "environment", "finished")
 _values = st.one_of(
     json_values.map(json.dumps), encodable_texts, st.integers(-1, 2**40), st.binary(max_size=4)
 )
@@ -68,9 +65,10 @@ store_cases = st.fixed_dictionaries(
             st.tuples(st.sampled_from(_COLUMNS), st.integers(0, 15), _values), max_size=2
         ),
         "statement": st.sampled_from(
-            ["", "", "DROP TABLE results", "DROP TABLE environments", "DELETE FROM environments",
-             "ALTER TABLE results DROP COLUMN scores", "CREATE TABLE other (a)",
-             "ALTER TABLE results ADD COLUMN more", "UPDATE environments SET content = 'x'",
+            ["", "", "DROP TABLE results", "UPDATE results SET environment = 'x'",
+             "ALTER TABLE results DROP COLUMN result", "CREATE TABLE other (a)",
+             "ALTER TABLE results ADD COLUMN more",
+             "UPDATE results SET result = json_set(result, '$.seconds', 'x')",
              "PRAGMA user_version = 7", "CREATE VIEW v AS SELECT * FROM results"]
         ),
         "edits": st.just([]) | byte_edits,

@@ -3,9 +3,10 @@
 import os
 import threading
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from statistics import fmean
 
 from ambilearn.experiments.execute import environment, execute
 from ambilearn.experiments.store import Store
@@ -101,21 +102,25 @@ class TimeLeft:
 
     def __init__(self, tasks: Iterable[Task], store: Store, jobs: int) -> None:
         self._left = Counter((task.data, task.method, task.select) for task in tasks)
-        self._sums = {kind: [mean * n, n] for kind, (mean, n) in store.mean_seconds().items()}
+        self._seconds: dict[tuple[str, str, str], list[float]] = defaultdict(list)
+        for result in store.results().values():
+            if result.status == "done":
+                self._seconds[_kind(result)].append(result.seconds)
         self._jobs = max(1, jobs)
 
     def note(self, result: Result) -> None:
         """Record the end of a task."""
-        kind = (result.task["data"], result.task["method"], result.task["select"])
-        self._left[kind] -= 1
-        total = self._sums.setdefault(kind, [0.0, 0])
-        total[0] += result.seconds
-        total[1] += 1
+        self._left[_kind(result)] -= 1
+        self._seconds[_kind(result)].append(result.seconds)
 
     def seconds(self) -> float | None:
         """Expected seconds; None before any task has ended."""
-        if not self._sums:
+        if not self._seconds:
             return None
-        means = {kind: total / n for kind, (total, n) in self._sums.items()}
-        typical = sum(means.values()) / len(means)
+        means = {kind: fmean(each) for kind, each in self._seconds.items()}
+        typical = fmean(means.values())
         return sum(n * means.get(kind, typical) for kind, n in self._left.items()) / self._jobs
+
+
+def _kind(result: Result) -> tuple[str, str, str]:
+    return result.task["data"], result.task["method"], result.task["select"]

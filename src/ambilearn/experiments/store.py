@@ -5,36 +5,43 @@ import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 
+from ambilearn._utils.plain_content import check_content
 from ambilearn.experiments.task import SCORES, Result, digest
+
+_FORM = {  # of a result
+    "key": str,
+    "task": {"*": object},
+    "status": str,
+    "scores": {"*": float},
+    "details": {"*": object},
+    "error": str,
+    "seconds": float,
+}
+_COLUMNS = {"key", "status", "result", "environment", "finished"}
 
 # The version is written each time, which fails at once if the file cannot be written.
 _SCHEMA = """
 BEGIN IMMEDIATE;
 PRAGMA user_version = 1;
-CREATE TABLE IF NOT EXISTS environments (id INTEGER PRIMARY KEY, content TEXT NOT NULL UNIQUE);
 CREATE TABLE IF NOT EXISTS results (
     key TEXT PRIMARY KEY,
-    data TEXT NOT NULL, method TEXT NOT NULL, run INTEGER NOT NULL, "select" TEXT NOT NULL,
     status TEXT NOT NULL CHECK (status IN ('done', 'failed')),
-    seconds REAL NOT NULL,
-    task TEXT NOT NULL, scores TEXT NOT NULL, details TEXT NOT NULL, error TEXT NOT NULL,
-    environment INTEGER NOT NULL REFERENCES environments, finished TEXT NOT NULL
-) WITHOUT ROWID;
+    result TEXT NOT NULL, environment TEXT NOT NULL, finished TEXT NOT NULL
+);
 COMMIT;
 """
 
 # A result is never replaced by a failure of the same task.
 _SAVE = """
-INSERT OR REPLACE INTO results
-SELECT :key, :data, :method, :run, :select, :status, :seconds, :task, :scores, :details, :error,
-    id, :finished
-FROM environments WHERE content = :content AND (:status = 'done' OR NOT EXISTS (
-    SELECT 1 FROM results WHERE key = :key AND status = 'done'))
+INSERT OR REPLACE INTO results SELECT :key, :status, :result, :environment, :finished
+WHERE :status = 'done' OR NOT EXISTS (
+    SELECT 1 FROM results WHERE key = :key AND status = 'done')
 """
 
 _BUSY_TIMEOUT = 60.0  # seconds to wait for another process that writes
@@ -87,7 +94,8 @@ class Store:
     def _check_and_create(self, create: bool) -> None:
         query = "SELECT name FROM sqlite_master WHERE type = 'table'"
         tables = {name for (name,) in self._connection.execute(query)}
-        if tables and not {"results", "environments"} <= tables:
+        columns = {name for _, name, *_ in self._connection.execute("PRAGMA table_info(results)")}
+        if tables and not columns >= _COLUMNS:
             raise StoreError(
                 f"{self.path} is another database (it has the table {min(tables)!r}), not a result "
                 "store, and was not changed. Pass another --store."
@@ -134,25 +142,15 @@ class Store:
 
     def save(self, result: Result, environment: Mapping[str, object]) -> None:
         """Save a result with its environment."""
-        values = {name: result.task[name] for name in ("data", "method", "run", "select")}
-        values |= {
+        values = {
             "key": result.key,
             "status": result.status,
-            "seconds": result.seconds,
-            "task": json.dumps(result.task),
-            "scores": json.dumps(result.scores),
-            "details": json.dumps(result.details),
-            "error": result.error.encode("utf-8", "replace").decode(),  # lone surrogates in paths
-            "content": json.dumps(environment, sort_keys=True),
+            "result": json.dumps(asdict(result)),
+            "environment": json.dumps(environment, sort_keys=True),
             "finished": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         }
         with self._advise():
-            self._connection.execute("BEGIN IMMEDIATE")
-            with self._connection:  # commits, or rolls back
-                self._connection.execute(
-                    "INSERT OR IGNORE INTO environments (content) VALUES (:content)", values
-                )
-                self._connection.execute(_SAVE, values)
+            self._connection.execute(_SAVE, values)
 
     def _rows(self, query: str) -> list[tuple[str, ...]]:
         with self._advise():
@@ -161,35 +159,28 @@ class Store:
     def results(self, keys: Iterable[str] | None = None) -> dict[str, Result]:
         """Results by key, of the given tasks or all."""
         found = {}
-        for key, status, error, seconds, *texts in self._rows(
-            "SELECT key, status, error, seconds, task, scores, details FROM results"
-        ):
+        for key, status, text in self._rows("SELECT key, status, result FROM results"):
             with suppress(ValueError, TypeError, KeyError, AttributeError):  # damaged
-                task, scores, details = map(json.loads, texts)
-                result = Result(key, task, status, scores, details, error, float(seconds))
-                if digest(task).hex() == key and (status == "failed" or _has_scores(result)):
+                content = json.loads(text)
+                check_content(content, _FORM)
+                result = Result(**content)
+                if (result.key, result.status) != (key, status):
+                    continue
+                if digest(result.task).hex() == key and (status == "failed" or _has_scores(result)):
                     found[key] = result
         return found if keys is None else {key: found[key] for key in keys if key in found}
 
     def environments(self) -> list[tuple[dict[str, object], int]]:
         """Environments of the results, latest first, with the number of results."""
         rows = self._rows(
-            "SELECT content, count(*) FROM results JOIN environments ON environment = id "
-            "GROUP BY id ORDER BY max(finished) DESC, id DESC"
+            "SELECT environment, count(*) FROM results GROUP BY environment "
+            "ORDER BY max(finished) DESC"
         )
         found = []
         for content, count in rows:
-            with suppress(ValueError):  # damaged
+            with suppress(ValueError, TypeError):  # damaged
                 found.append((json.loads(content), int(count)))
         return found
-
-    def mean_seconds(self) -> dict[tuple[str, str, str], tuple[float, int]]:
-        """Mean time and number of results of every (data, method, select)."""
-        rows = self._rows(
-            'SELECT data, method, "select", avg(seconds), count(*) FROM results '
-            "WHERE status = 'done' GROUP BY 1, 2, 3"
-        )
-        return {(d, m, s): (float(mean), int(count)) for d, m, s, mean, count in rows}
 
     def close(self) -> None:
         """Close the file."""
