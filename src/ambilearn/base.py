@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from array_api_compat import array_namespace
@@ -44,6 +44,24 @@ class PartialLabelClassifier(ClassifierMixin, CandidateEstimator):
     _tuning_grid: Mapping[str, Sequence[Any]] = {}
     _paper_grid: Mapping[str, Sequence[Any]] = {}
 
+    def fit(self, X: Matrix, y: AnyCandidates) -> Self:
+        """Learn from candidate sets.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix of shape (n, d)
+            Training rows.
+        y : sequence of label collections, mask of shape (n, l), or labels of shape (n,)
+            Candidate sets; see :func:`ambilearn.candidates.as_candidates`. With ordinary labels
+            every set has one member, and the method is an ordinary classifier.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        return self._check_and_fit(X, y, None)
+
     # --- what ensembles, searches, doubt and tables use of a method -----------------------------
 
     _is_ensemble = False  # whether it has members
@@ -63,7 +81,7 @@ class PartialLabelClassifier(ClassifierMixin, CandidateEstimator):
     @property
     def _shares_rows(self) -> bool:
         """Whether fits to the same rows share work; not if a subclass has a fit of its own."""
-        return type(self).fit in (CandidateEstimator.fit, WeightedRowsMixin.fit)
+        return type(self).fit in (PartialLabelClassifier.fit, WeightedRowsMixin.fit)
 
     def _settable_params(self) -> Params:
         """Parameters that ``set_params`` accepts, those of default members included."""

@@ -64,24 +64,6 @@ class CandidateEstimator(BaseEstimator, metaclass=ABCMeta):
     # Whether arrays of other libraries than NumPy are accepted, too.
     _computes_on_devices = False
 
-    def fit(self, X: Matrix, y: AnyCandidates) -> Self:
-        """Learn from candidate sets.
-
-        Parameters
-        ----------
-        X : array-like, data frame or sparse matrix of shape (n, d)
-            Training rows.
-        y : sequence of label collections, mask of shape (n, l), or labels of shape (n,)
-            Candidate sets; see :func:`ambilearn.candidates.as_candidates`. With ordinary labels
-            every set has one member, and the method is an ordinary classifier.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-        """
-        return self._check_and_fit(X, y, None)
-
     def _check_and_fit(self, X: Matrix, y: AnyCandidates, sample_weight: ArrayLike | None) -> Self:
         with unchanged_on_error(self):
             X, sets = self._check_fit_input(X, y, sample_weight)

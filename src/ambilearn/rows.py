@@ -71,7 +71,6 @@ class TrainingRows:
         self.results = SharedResults() if shared else None
         self.row_weights: Array | None = None
         self.weights_key = self.sets_key = ""
-        self._name: tuple[Any, ...] = ()
 
     @property
     def keep_results(self) -> bool:
@@ -110,15 +109,6 @@ class TrainingRows:
         X = X if columns is None else X[:, columns]
         return type(self)(X, feature_names=self.feature_names, shared=self.results is not None)
 
-    def derive(self, X: Matrix, key: tuple[Any, ...]) -> Self:
-        """Rows with other features, made from these as the key describes.
-
-        Their results count toward the same limit of bytes.
-        """
-        rows = copy(self)
-        rows.X, rows.feature_names, rows._name = X, None, (*self._name, *key)
-        return rows
-
     # --- results --------------------------------------------------------------------------------
 
     def once(self, key: tuple[Any, ...], function: Callable[..., T], *inputs: Any) -> T:
@@ -128,7 +118,7 @@ class TrainingRows:
         """
         if self.results is None:
             return function(*inputs)
-        return self.results.get((*self._name, *key), function, *inputs)
+        return self.results.get(key, function, *inputs)
 
     def kernel(
         self,

@@ -108,10 +108,9 @@ def fit_points(
     """Fit clones of an estimator with the parameters of each point to the same rows.
 
     What depends on the rows alone is computed once: kernel matrix, factorizations, neighbors and
-    initial graph, and the members of an ensemble for equal parameters. The results are those of
-    separate fits. At most 1 GiB of it is kept, or four times the largest matrix if that is more;
-    what was not used for longest is dropped first. Points with the same kernel and ridge weight
-    should therefore be neighbors.
+    initial graph. The results are those of separate fits. At most 1 GiB of it is kept, or four
+    times the largest matrix if that is more; what was not used for longest is dropped first. Points
+    with the same kernel and ridge weight should therefore be neighbors.
 
     Parameters
     ----------

@@ -23,7 +23,6 @@ from ambilearn.methods._members import (
     candidate_confidences,
     errors_name,
     fit_members,
-    is_reproducible,
     mean_confidences,
     member_scores,
     member_train_scores,
@@ -52,27 +51,6 @@ def test_a_fitted_search_scores_with_its_best_estimator(data):
     np.testing.assert_array_equal(
         member_scores(search, X, sets.classes), search.decision_function(X)
     )
-
-
-@pytest.mark.parametrize(
-    ("estimator", "expected"),
-    [
-        (PLCL(), True),
-        (IPAL(), True),
-        (PLCL(n_landmarks=5), False),
-        (PLCL(n_landmarks=5, random_state=0), True),
-        (PLStacking(), True),
-        (PLStacking(cv=3), False),
-        (PLStacking(cv=3, random_state=0), True),
-        (PLVoting(estimators=[("a", PLCL(n_landmarks=5))]), False),
-        (RandomForestClassifier(), False),
-        (RandomForestClassifier(random_state=1), True),
-        (GaussianNB(), True),
-    ],
-    ids=repr,
-)
-def test_is_reproducible(estimator, expected):
-    assert is_reproducible(estimator) is expected
 
 
 # --- fits ---------------------------------------------------------------------------------------
@@ -134,22 +112,6 @@ def test_a_stack_never_holds_more_factorizations_than_plcl(data, watch_factoriza
     X, sets, _ = data
     PLStacking().fit(X, sets.sets)
     assert watch_factorizations == [(0.05, False, 0), *PLCL_ALONE, *PLCL_ALONE]
-
-
-def test_on_shared_rows_no_member_is_fitted_twice(data):
-    X, sets, _ = data
-    rows, candidates = PLVoting()._training_rows(X).for_sets(sets.sets)
-    first = fit_members([("a", PLCL()), ("b", SURE())], rows, candidates)
-    again = fit_members([("other", SURE()), ("c", IPAL())], rows, candidates)
-    assert again[0].label_distributions_ is first[1].label_distributions_
-    again[0].set_params(reg=7.0)  # ensembles share results, not estimators
-    assert first[1].reg == SURE().reg
-    inner = [("vote", PLVoting(estimators=[("a", PLKNN()), ("b", IPAL())]))]
-    (one,), (two,) = (fit_members(inner, rows, candidates) for _ in range(2))
-    assert not {id(each) for each in one.estimators_} & {id(each) for each in two.estimators_}
-    unseeded = [("a", SURE(n_landmarks=5))]
-    one, two = (fit_members(unseeded, rows, candidates)[0] for _ in range(2))
-    assert one.label_distributions_ is not two.label_distributions_
 
 
 # --- foreign members ----------------------------------------------------------------------------

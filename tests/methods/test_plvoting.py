@@ -142,7 +142,7 @@ def test_members_are_values_of_a_grid(halves):
     assert search.score(X_new, y_new) > BAD.fit(X, mask).score(X_new, y_new) + 0.1
 
 
-def test_a_search_over_weights_fits_each_member_once(data, count_work):
+def test_a_search_over_weights_factorizes_once(data, count_work):
     X, mask, _ = data
     found = list(fit_points(PLVoting(), [{"weights": each} for each in SUBSETS], X, mask))
     assert (count_work["kernel"], count_work["factorization"]) == (1, 3)

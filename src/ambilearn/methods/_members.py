@@ -6,7 +6,6 @@ search. Any other classifier is *foreign*: it learns from the confidences of the
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from copy import copy
 from time import perf_counter
 from typing import Any
 
@@ -26,10 +25,8 @@ from ambilearn.base import PartialLabelClassifier
 from ambilearn.learners import align_columns, is_search, method_inside, weight_argument
 from ambilearn.methods._votes import normalize_candidate_votes
 from ambilearn.rows import TrainingRows
-from ambilearn.shared_results import NotReproducible
 
 Members = Sequence[tuple[str, Estimator]]
-_UNKNOWN = object()
 
 
 def computes_on_devices(estimator: Estimator) -> bool:
@@ -40,20 +37,6 @@ def computes_on_devices(estimator: Estimator) -> bool:
         return computes_on_devices(last) and all(get_tags(s).array_api_support for s in steps)
     ours = isinstance(estimator, PartialLabelClassifier)
     return ours and bool(get_tags(estimator).array_api_support)
-
-
-def is_reproducible(estimator: Estimator) -> bool:
-    """Whether two fits of clones give the same result: nothing is random, or a seed is set."""
-    params = estimator.get_params()
-    for name, value in params.items():
-        prefix, found, _ = name.rpartition("random_state")
-        if found and value is None:
-            # In methods, only landmarks and folds are random; in other classifiers, anything.
-            uses = {use: params.get(prefix + use, _UNKNOWN) for use in ("n_landmarks", "cv")}
-            known = [each for each in uses.values() if each is not _UNKNOWN]
-            if not known or any(each is not None for each in known):
-                return False
-    return True
 
 
 def warn_without_method(members: Members, candidates: Support) -> None:
@@ -78,8 +61,8 @@ def fit_members(
 ) -> list[Estimator]:
     """Fit clones of the members to the same rows.
 
-    Kernel, graph and factorizations are computed once for all members that need them; if the rows
-    are shared with other fits, as in a search, no member is fitted twice. Foreign members learn
+    Kernel, graph and factorizations are computed once for all members that need them, and for all
+    fits that share the rows, as in a search. Foreign members learn
     from ``confidences``, of shape (n_pairs,): by default the mean of those of the others, or the
     shares of the candidates' weights if there are no others. With ``n_jobs``, processes fit members
     at the same time, without sharing work; on a device, members are fitted one after the other.
@@ -90,12 +73,8 @@ def fit_members(
         with errors_name(name):
             member._validate_params()
     run = _Run(rows, candidates, verbose)
-    if rows.keep_results and not run.has_frame:
-        fitted = []
-        for name, member in ours:
-            key = "member", member if is_reproducible(member) else NotReproducible, rows.sets_key
-            fitted.append(own_estimator(rows.once(key, run.fit, name, member, rows)))
-    elif effective_n_jobs(n_jobs) > 1 and len(ours) > 1 and candidates.backend is HOST:
+    in_parallel = effective_n_jobs(n_jobs) > 1 and len(ours) > 1 and candidates.backend is HOST
+    if in_parallel and not rows.keep_results:
         fitted = Parallel(n_jobs=n_jobs)(
             delayed(run.fit)(name, member, rows) for name, member in ours
         )
@@ -110,26 +89,19 @@ def fit_members(
     return [by_name[name] for name, _ in members]
 
 
-def own_estimator(fitted: Estimator) -> Estimator:
-    """A fitted estimator that shares arrays with another one, but no estimators inside."""
-    own = copy(fitted)
-    if hasattr(own, "estimators_"):
-        own.estimators_ = [own_estimator(each) for each in own.estimators_]
-    if hasattr(own, "final_estimator_"):
-        own.final_estimator_ = own_estimator(own.final_estimator_)
-    return own
-
-
 def _fit_sharing(members: Members, run: "_Run") -> list[Estimator]:
     """Fit members one after the other to shared rows.
 
-    The one with the most factorizations is fitted last and may overwrite the kernel matrix.
+    Of rows that no other fits share, the member with the most factorizations is fitted last and may
+    overwrite the kernel matrix.
     """
-    rows = TrainingRows(run.rows.X, run.rows.backend, shared=len(members) > 1)
+    rows, is_shared = run.rows, run.rows.keep_results
+    if not is_shared:
+        rows = TrainingRows(rows.X, rows.backend, shared=len(members) > 1)
     order = np.argsort([getattr(member, "_n_factors", 0) for _, member in members], kind="stable")
     fitted = {}
     for i in order:
-        if i == order[-1]:
+        if i == order[-1] and not is_shared:
             run.release(rows)
         name, member = members[i]
         fitted[i] = run.fit(name, member, rows)

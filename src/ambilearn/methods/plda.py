@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from numbers import Real
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -142,6 +143,23 @@ class PLDATransformer(TransformerMixin, _Parameters):
     >>> model.predict([[1.0, 0.0], [0.0, 1.0]])
     array(['cat', 'dog'], dtype='<U3')
     """
+
+    def fit(self, X: Matrix, y: AnyCandidates) -> Self:
+        """Learn confidences and prototypes.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix of shape (n, d)
+            Training rows.
+        y : sequence of label collections, mask of shape (n, l), or labels of shape (n,)
+            Candidate sets; see :func:`ambilearn.candidates.as_candidates`.
+
+        Returns
+        -------
+        self : object
+            The fitted transformer.
+        """
+        return self._check_and_fit(X, y, None)
 
     def fit_transform(self, X: Matrix, y: AnyCandidates) -> Matrix:
         """Fit, and append to each training row the mean prototype weighted with its confidences.

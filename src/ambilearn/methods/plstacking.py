@@ -1,8 +1,7 @@
 """Stacking: the outputs of some methods are features of others."""
 
 from contextlib import suppress
-from numbers import Integral
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from array_api_compat import array_namespace
@@ -22,11 +21,9 @@ from ambilearn.methods._members import (
     as_confidences,
     candidate_confidences,
     fit_members,
-    is_reproducible,
     mean_confidences,
     member_scores,
     member_train_scores,
-    own_estimator,
     warn_without_method,
 )
 from ambilearn.methods.ipal import IPAL
@@ -34,7 +31,6 @@ from ambilearn.methods.plcl import PLCL
 from ambilearn.methods.plvoting import PLVoting
 from ambilearn.methods.sure import SURE
 from ambilearn.rows import TrainingRows
-from ambilearn.shared_results import NotReproducible
 from ambilearn.validation import validate_rows
 
 _CONSTANT = 1e-10  # an output that varies less, relative to its size, is rounding
@@ -215,49 +211,46 @@ class PLStacking(EnsembleClassifier):
 
         seed = self._seed()
         prepared = [(name, self._prepare(member, seed)) for name, member in members]
-        key = "level", rows.sets_key, self._level_key(prepared, seed)
-        level = rows.once(key, self._fit_level, prepared, rows, candidates, seed, key)
-        self.estimators_ = [own_estimator(member) for member in level.members]
+        self.estimators_ = fit_members(
+            prepared, rows, candidates, n_jobs=self.n_jobs, verbose=self.verbose
+        )
         self.member_names_ = [name for name, _ in members]
-        self.output_mean_, self.output_scale_ = level.mean, level.scale
+        self.output_mean_ = self.output_scale_ = candidates.backend.asarray(np.empty(0))
+        next_rows = self._scale_outputs(prepared, rows, candidates, seed) if members else rows
         confidences = None
         if method_inside(final) is None:
             confidences = mean_confidences(self.estimators_, rows.X, candidates)
         (self.final_estimator_,) = fit_members(
             [("final_estimator", self._prepare(final, seed))],
-            level.rows,
+            next_rows,
             candidates,
             confidences=confidences,
             verbose=self.verbose,
         )
-        p = candidate_confidences(self.final_estimator_, level.rows.X, candidates)
+        p = candidate_confidences(self.final_estimator_, next_rows.X, candidates)
         self.label_distributions_ = candidates.as_output(p)
 
-    def _fit_level(
+    def _scale_outputs(
         self,
         members: list[tuple[str, Estimator]],
         rows: TrainingRows,
         candidates: Support,
         seed: int | None,
-        key: tuple[Any, ...],
-    ) -> "_Level":
-        """Fit the members, and append their outputs to the rows."""
-        fitted = fit_members(members, rows, candidates, n_jobs=self.n_jobs, verbose=self.verbose)
-        if not members:
-            empty = candidates.backend.asarray(np.empty(0))
-            return _Level([], empty, empty, rows)
+    ) -> TrainingRows:
+        """Rows of the final estimator; sets the mean and the scale of the members' outputs."""
         if self.cv is None:
-            classes = candidates.classes
-            Z = concat_columns(*(member_train_scores(each, rows.X, classes) for each in fitted))
+            outputs = (
+                member_train_scores(each, rows.X, candidates.classes) for each in self.estimators_
+            )
+            Z = concat_columns(*outputs)
         else:
             Z = self._held_out_outputs(members, rows, candidates, seed)
         xp = array_namespace(Z)
-        mean, scale = xp.mean(Z, axis=0), xp.std(Z, axis=0)
+        self.output_mean_, scale = xp.mean(Z, axis=0), xp.std(Z, axis=0)
         # The rounding of a constant must not separate equal rows.
         is_constant = scale <= _CONSTANT * xp.max(xp.abs(Z), axis=0)
-        scale = xp.where(is_constant, xp.inf, scale / self._spread(rows.X))
-        X = self._rows_of_next_level(rows.X, (Z - mean) / scale)
-        return _Level(fitted, mean, scale, rows.derive(X, key))
+        self.output_scale_ = xp.where(is_constant, xp.inf, scale / self._spread(rows.X))
+        return TrainingRows(self._append_outputs(rows.X, Z))
 
     def _spread(self, X: Matrix) -> float:
         """Root of the mean variance of the features of the next level that are not constant."""
@@ -311,13 +304,6 @@ class PLStacking(EnsembleClassifier):
     def _learners(self) -> list[tuple[str, Estimator]]:
         return [*self._named_members(), ("final_estimator", self._final())]
 
-    def _level_key(self, members: list[tuple[str, Estimator]], seed: int | None) -> Any:
-        """Key of everything except X and y that determines the rows of the final estimator."""
-        unseeded = isinstance(self.cv, Integral) and seed is None
-        if unseeded or not all(is_reproducible(member) for _, member in members):
-            return NotReproducible
-        return self.passthrough, self.cv, seed, members
-
     def _check_sizes(self, candidates: Support, members: list[tuple[str, Estimator]]) -> None:
         if not members:
             return
@@ -345,10 +331,12 @@ class PLStacking(EnsembleClassifier):
         """New rows with the outputs of the members, for the final estimator."""
         if not self.estimators_:
             return X
-        Z = concat_columns(*(member_scores(each, X, self.classes_) for each in self.estimators_))
-        return self._rows_of_next_level(X, (Z - self.output_mean_) / self.output_scale_)
+        outputs = (member_scores(each, X, self.classes_) for each in self.estimators_)
+        return self._append_outputs(X, concat_columns(*outputs))
 
-    def _rows_of_next_level(self, X: Matrix, Z: NDArray[np.float64]) -> Matrix:
+    def _append_outputs(self, X: Matrix, Z: NDArray[np.float64]) -> Matrix:
+        """The features and the scaled outputs, or the latter alone without passthrough."""
+        Z = (Z - self.output_mean_) / self.output_scale_
         features = self._features_of_next_level(X)
         return Z if features is None else concat_columns(features, Z)
 
@@ -379,25 +367,6 @@ class PLStacking(EnsembleClassifier):
             if not self._named_members():
                 tags.input_tags.pairwise = final.pairwise
         return tags
-
-
-class _Level(NamedTuple):
-    """The fitted members of a level, and the input of the next level.
-
-    Parameters
-    ----------
-    members : list of estimators
-        The fitted members.
-    mean, scale : ndarrays of shape (n_members * l,)
-        Mean and scale of the outputs over the training rows.
-    rows : TrainingRows
-        Training rows of the next level.
-    """
-
-    members: list[Estimator]
-    mean: NDArray[np.float64]
-    scale: NDArray[np.float64]
-    rows: TrainingRows
 
 
 def _default_final_estimator() -> PLVoting:
