@@ -3,7 +3,7 @@
 from .classifier import CrowdClassifier as CrowdClassifier
 from .consensus_model import Consensus as Consensus
 from .consensus_model import consensus as consensus
-from .dawid_skene_model import dawid_skene as dawid_skene
 from .report import AnnotatorReport as AnnotatorReport
 from .report import report_annotators as report_annotators
+from .skills import dawid_skene as dawid_skene
 from .votes import Votes as Votes

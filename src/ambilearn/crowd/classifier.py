@@ -32,11 +32,10 @@ from ambilearn._utils.types import (
 from ambilearn._utils.warnings import ignoring, warn_user
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.confidence.calibration import fit_temperature, scale_scores
-from ambilearn.crowd.dawid_skene_model import dawid_skene
 from ambilearn.crowd.evidence import CombinedEvidence, at_least, judge_rows, pool_evidence
 from ambilearn.crowd.held_out import HeldOut, HeldOutByFolds, HeldOutByRidge, fit_candidates
 from ambilearn.crowd.report import AnnotatorReport, report_annotators
-from ambilearn.crowd.skills import Skills, Smoothing
+from ambilearn.crowd.skills import Skills, Smoothing, dawid_skene
 from ambilearn.crowd.votes import Votes, as_votes
 from ambilearn.fitting import unfitted_on_error
 from ambilearn.learners import (
@@ -133,7 +132,7 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Weight of the features, :math:`1 - \varepsilon`.
     sharing_ : float
         Probability :math:`\rho` that an annotator makes the mistake that others make in the same
-        row (:func:`~ambilearn.crowd.shared_mistakes.estimate_sharing`).
+        row (:func:`~ambilearn.crowd.evidence.estimate_sharing`).
     inverse_temperature_ : float
         *b*: ``predict_proba`` is the output of ``estimator_`` to the power of *b*, scaled to the
         sum one. With it, the mean confidence of held-out outputs is the mean of

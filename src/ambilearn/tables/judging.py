@@ -18,8 +18,8 @@ from ambilearn.candidates.sets import pair_rows
 from ambilearn.confidence.calibration import Calibration
 from ambilearn.confidence.doubt import Doubt
 from ambilearn.crowd.classifier import CrowdClassifier
-from ambilearn.crowd.dawid_skene_model import dawid_skene
 from ambilearn.crowd.report import AnnotatorReport, report_annotators
+from ambilearn.crowd.skills import dawid_skene
 from ambilearn.metrics.checks import find_positions
 from ambilearn.registry import find_method
 from ambilearn.tables.candidate_table import CandidateTable, Judgment
