@@ -249,16 +249,17 @@ def estimate_share_right(
     tail = (1 - level) / 2
     n_effective = mean * (1 - mean) / variance
     n_effective *= (ndtri(tail) / stdtrit(max(n - np.count_nonzero(size), 1), tail)) ** 2
-    low, high = _exact_interval(share, n_effective, tail)
-    return ShareEstimate(share, low, high, level, n, int(size.sum()))
+    low, high = exact_interval(share, n_effective, level)
+    return ShareEstimate(share, float(low), float(high), level, n, int(size.sum()))
 
 
-def _exact_interval(share: float, n: float, tail: float) -> tuple[float, float]:
+def exact_interval(share: ArrayLike, n: ArrayLike, level: float) -> tuple[Array, Array]:
     """Interval of Clopper and Pearson; the number of rows need not be an integer."""
-    hits, misses = share * n, (1 - share) * n
-    low = betaincinv(hits, misses + 1, tail) if share > 1e-12 else 0.0
-    high = betaincinv(hits + 1, misses, 1 - tail) if share < 1 - 1e-12 else 1.0
-    return float(low), float(high)
+    share, tail = np.asarray(share), (1 - level) / 2
+    hits, misses = np.maximum(share * n, 1e-9), np.maximum((1 - share) * n, 1e-9)
+    low = np.where(share > 1e-12, betaincinv(hits, misses + 1, tail), 0.0)
+    high = np.where(share < 1 - 1e-12, betaincinv(hits + 1, misses, 1 - tail), 1.0)
+    return low, high
 
 
 def _check_expected(expected: ArrayLike, size: NDArray[np.intp]) -> NDArray[np.float64]:

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from scipy.special import betaincinv
 from sklearn.utils.validation import check_array
 
 from ambilearn._utils.array_checks import check_structure, column_names
@@ -15,6 +14,7 @@ from ambilearn._utils.text import pluralize, shorten_list
 from ambilearn._utils.types import Array
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.candidates import as_candidates
+from ambilearn.confidence.audits import exact_interval
 from ambilearn.crowd.skills import answer_counts
 from ambilearn.crowd.votes import as_votes
 
@@ -75,9 +75,7 @@ class AnnotatorReport:
         with requires_extra("data", purpose="A table of annotators"):
             import pandas as pd
         order = np.lexsort((-self.answers, self.agreement, self.answers < _ENOUGH_ANSWERS))
-        hits, misses = self.answers * self.agreement, self.answers * (1 - self.agreement)
-        low = np.where(hits > 1e-9, betaincinv(np.maximum(hits, 1e-9), misses + 1, 0.025), 0.0)
-        high = np.where(misses > 1e-9, betaincinv(hits + 1, np.maximum(misses, 1e-9), 0.975), 1.0)
+        low, high = exact_interval(self.agreement, self.answers, 0.95)
         confusions = [
             "; ".join(f"{right} → {given} ({n:.0f})" for right, given, n in self.top_confusions(a))
             for a in order.tolist()

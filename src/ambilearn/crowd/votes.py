@@ -176,27 +176,14 @@ class Votes:
                 if widths
                 else "There are no rows of votes: pass at least one row."
             )
-        n_columns = widths.pop()
-        names = list(range(n_columns))
-        if annotators is not None:
-            names = listed_labels(annotators, "annotators").tolist()
-        if len(names) != n_columns:
-            raise ValueError(
-                f"annotators has {pluralize(len(names), 'name')}, but there are "
-                f"{pluralize(n_columns, 'column')} of votes: pass one name per column."
-            )
-        if len(set(names)) != n_columns:
+        names = _names_of(annotators, widths.pop(), "annotators", "column").tolist()
+        if len(set(names)) != len(names):
             [(twice, _)] = Counter(names).most_common(1)
             raise ValueError(
                 f"The annotator {twice!r} has several columns: every annotator needs one column, "
                 "with a unique name."
             )
-        row_names = np.arange(len(rows)) if items is None else _as_names(items)
-        if len(row_names) != len(rows):
-            raise ValueError(
-                f"items has {pluralize(len(row_names), 'name')}, but there are "
-                f"{pluralize(len(rows), 'row')} of votes: pass one name per row."
-            )
+        row_names = _names_of(items, len(rows), "items", "row")
         triples = (
             (i, (row_name, annotator, cell))
             for i, row_name in enumerate(row_names.tolist())
@@ -516,9 +503,22 @@ def _as_list(column: Any) -> Any:
     return column.tolist() if hasattr(column, "tolist") else column
 
 
-def _as_names(names: Any) -> Array:
+def _as_names(names: Any, what: str = "items") -> Array:
     """Names as an array that keeps the types of text and numbers, also if they are mixed."""
-    return listed_labels(_as_list(names), "items")
+    return listed_labels(_as_list(names), what)
+
+
+def _names_of(given: Any, n: int, what: str, unit: str) -> Array:
+    """Given names of the rows or columns of votes; by default their numbers."""
+    if given is None:
+        return np.arange(n)
+    names = _as_names(given, what)
+    if len(names) != n:
+        raise ValueError(
+            f"{what} has {pluralize(len(names), 'name')}, but there are {pluralize(n, unit)} of "
+            f"votes: pass one name per {unit}."
+        )
+    return names
 
 
 def _check_name(value: Any, kind: str, answer: int) -> Any:
