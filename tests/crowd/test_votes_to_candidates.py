@@ -1,21 +1,13 @@
 import numpy as np
 import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ambilearn import votes_to_candidates
-from ambilearn.crowd import Votes
 
 VOTES = [["cat", "cat", "dog"], ["dog", None, "fox"], ["fox", "fox", "fox"]]
-
-
-def test_union():
-    sets = votes_to_candidates(VOTES)
-    assert sets.to_sets() == [{"cat", "dog"}, {"dog", "fox"}, {"fox"}]
-    assert sets.classes.tolist() == ["cat", "dog", "fox"]
 
 
 def test_counts_are_the_weights():
@@ -28,15 +20,6 @@ def test_counts_are_the_weights():
 
 def test_equal_votes_give_no_weights():
     assert votes_to_candidates([["a", "b"], ["b", None]]).weights is None
-
-
-@pytest.mark.parametrize("no_answer", [-1, [-1, 99], {-1}, np.array([-1])])
-def test_codes_for_no_vote(no_answer):
-    sets = votes_to_candidates(np.array([[3, -1], [2, 2]]), no_answer=no_answer)
-    assert sets.to_sets() == [{3}, {2}]
-    assert sets.classes.tolist() == [2, 3]
-    with pytest.raises(ValueError, match="Row 0 has no candidate label"):
-        votes_to_candidates(np.array([[-1, -1], [2, 2]]), no_answer=no_answer)
 
 
 def test_at_least_m_votes():
@@ -57,20 +40,6 @@ def test_row_without_vote_raises(empty):
     assert votes_to_candidates([[empty, "a"], ["b", empty]]).to_sets() == [{"a"}, {"b"}]
     with pytest.raises(ValueError, match="Row 1 has no candidate label"):
         votes_to_candidates([["a", "a"], [empty, empty]])
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda rows: rows,
-        lambda rows: np.array(rows, dtype=object),
-        lambda rows: pd.DataFrame(rows, columns=["a1", "a2", "a3"]),
-        lambda rows: pl.DataFrame(rows, schema=["a1", "a2", "a3"], orient="row"),
-        lambda rows: pa.table(list(zip(*rows, strict=True)), ["a1", "a2", "a3"]),
-    ],
-)
-def test_forms_of_the_table(make):
-    assert votes_to_candidates(make(VOTES)).to_sets() == votes_to_candidates(VOTES).to_sets()
 
 
 def test_numbers_stay_numbers():
@@ -98,14 +67,6 @@ def test_votes_may_be_a_column_of_lists():
         assert votes_to_candidates(column).to_sets() == [{"a", "b"}, {"b"}]
 
 
-def test_classes_may_be_given():
-    sets = votes_to_candidates([["b"], ["a"]], classes=["c", "b", "a"])
-    assert sets.classes.tolist() == ["c", "b", "a"]
-    assert sets.to_sets() == [{"b"}, {"a"}]
-    with pytest.raises(ValueError, match="'x' is not among the 1 given classes"):
-        votes_to_candidates([["a"], ["x"]], classes=["a"])
-
-
 @pytest.mark.parametrize(
     ("votes", "message"),
     [
@@ -118,19 +79,13 @@ def test_classes_may_be_given():
         ([[{"a": 1}]], r"Row 0 has \{'a': 1\} as a label.*dict"),
         ([["a"], [[["nested"]]]], r"Row 1 has \['nested'\] as a label"),
         ([["a"], [["b", None]]], "Row 1 has a missing label"),
-        ([[object()]], "must be text or numbers"),
+        ([["a", "b"], ["c", object()]], "Row 1 has .* must be text or numbers"),
         ([[b"bytes"]], "must be text or numbers"),
     ],
 )
 def test_rejected(votes, message):
     with pytest.raises(ValueError, match=message):
         votes_to_candidates(votes)
-
-
-def test_an_invalid_cell_is_named_by_its_row():
-    """It was named by the number of the answer."""
-    with pytest.raises(ValueError, match=r"Row 1 has .* as a label"):
-        Votes.from_wide([["a", "b"], ["c", object()]])
 
 
 @pytest.mark.parametrize(
