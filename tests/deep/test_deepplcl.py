@@ -388,11 +388,6 @@ def test_a_search_without_true_labels(rows):
     assert search.fit(rows, SETS[:20]).predict(rows).shape == (20,)
 
 
-def test_a_network_that_flattens_images_with_view(flat_network):
-    model = make(module=flat_network).fit(IMAGES, ["a", "b"] * 10)
-    assert model.predict(IMAGES).shape == (20,)
-
-
 def test_the_views_of_the_user_do_not_mirror_new_images():
     class Weak:
         flip = "no"

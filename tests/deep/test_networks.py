@@ -27,6 +27,8 @@ from ambilearn.deep.rows import DeepRows  # noqa: E402
 def test_auto(shape, kind, width):
     features = choose_features("auto", shape)
     assert isinstance(features, kind)
+    images = [weights for weights in features.parameters() if weights.ndim == 4]
+    assert all(w.is_contiguous(memory_format=torch.channels_last) for w in images)
     assert features.eval()(torch.zeros(2, *shape)).shape == (2, width)
 
 
@@ -84,18 +86,6 @@ class _Returns(nn.Module):
 def test_a_wrong_output_is_rejected_with_the_name_of_the_parameter(module, message):
     with pytest.raises(ValueError, match=message):
         add_heads(module, torch.randn(2, 3, 6, 6), 4)
-
-
-def test_a_network_gets_the_layout_that_it_can_compute_in(flat_network):
-    images = torch.rand(2, 3, 8, 8)
-    for features, is_last in ((flat_network(), False), (nn.Sequential(nn.Flatten()), True)):
-        network = add_heads(features, images, 2)
-        assert network.channels_last is is_last
-        assert network(network.arrange(images))[0].shape == (2, 2)
-    network = add_heads(ResNet9(3, width=4), images, 2)
-    assert network.arrange(images).is_contiguous(memory_format=torch.channels_last)
-    assert network.features.layers[0][0].weight.is_contiguous(memory_format=torch.channels_last)
-    assert not add_heads(nn.Linear(4, 3), torch.rand(2, 4), 2).channels_last
 
 
 def test_frozen_layers_stay_in_evaluation_mode():

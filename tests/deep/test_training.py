@@ -7,6 +7,7 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 from trainers import CPU, make_trainer  # noqa: E402
 
+from ambilearn.deep import training  # noqa: E402
 from ambilearn.deep.augment import identity  # noqa: E402
 from ambilearn.deep.objective import PRESETS, make_targets, row_losses  # noqa: E402
 from ambilearn.deep.training import (  # noqa: E402
@@ -105,9 +106,11 @@ def test_when_the_confidences_are_replaced(loss):
 
 
 @pytest.mark.parametrize("loss", PRESETS)
-@pytest.mark.parametrize("options", [{}, {"mixup": False}, {"bf16": True}])
-def test_confidences_stay_distributions_on_the_candidates(loss, options):
-    trainer = make_trainer(loss, n=20, batch_size=6, **options)
+@pytest.mark.parametrize(("mixup", "bf16"), [(None, False), (False, False), (None, True)])
+def test_confidences_stay_distributions_on_the_candidates(loss, mixup, bf16, monkeypatch):
+    of_gpu = torch.autocast("cpu", torch.bfloat16, enabled=bf16)
+    monkeypatch.setattr(training, "autocast", lambda device: of_gpu)
+    trainer = make_trainer(loss, n=20, batch_size=6, mixup=mixup)
     with seeded(1, CPU):
         found = [trainer.run_epoch() for _ in range(3)]
     P = trainer.labels.confidences

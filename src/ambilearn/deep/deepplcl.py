@@ -422,7 +422,9 @@ class DeepPLCL(
         self.train_output_ = outputs[0]
         confidences = candidates.gather(trainer.final_confidences(*outputs))
         self.label_distributions_ = candidates.as_output(confidences)
-        self.module_ = trainer.average if base is None else base.put_below(trainer.average)
+        self.module_ = trainer.average
+        if base is not None:
+            self.module_.features = torch.nn.Sequential(base, self.module_.features).eval()
         if saved is not None and not self._ended_early:
             saved.remove()
 

@@ -2,8 +2,7 @@
 
 import copy
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from math import prod
 from os import PathLike
 from typing import Any
@@ -32,11 +31,8 @@ class TwoHeads(nn.Module):
     The heads start at zero. Random outputs would prefer some candidates before anything is learned,
     and training reinforces such preferences if the sets are large.
 
-    ``features`` maps a batch to features of shape (b, n_features). ``channels_last`` is whether
-    images have this memory layout, in which convolutions are faster on a GPU.
+    ``features`` maps a batch to features of shape (b, n_features).
     """
-
-    channels_last = False
 
     def __init__(self, features: nn.Module, n_features: int, n_labels: int) -> None:
         super().__init__()
@@ -55,10 +51,6 @@ class TwoHeads(nn.Module):
                 f"and for the views that augment makes, but returned {describe_tensor(h)}."
             )
         return self.ordinary(h.float()), self.complementary(h.float())
-
-    def arrange(self, batch: Tensor) -> Tensor:
-        """A batch in the memory layout of the network."""
-        return batch.contiguous(memory_format=torch.channels_last) if self.channels_last else batch
 
     def train(self, mode: bool = True) -> "TwoHeads":
         """Set the mode of all parts but the frozen ones, which stay in evaluation mode."""
@@ -203,8 +195,6 @@ class Pretrained(nn.Module):
 class Frozen(nn.Sequential):
     """A network that is not trained, and the standardization of its features."""
 
-    channels_last = False
-
     def __init__(self, network: nn.Module, n_features: int) -> None:
         super().__init__(network, nn.BatchNorm1d(n_features, eps=0.0, affine=False))
         self.requires_grad_(False).eval()
@@ -214,17 +204,10 @@ class Frozen(nn.Sequential):
         """The network below the heads, and its standardized features of some rows."""
         found = compute_features(network, rows, prepare)
         base = cls(network.features, found.shape[1])
-        base.channels_last = network.channels_last
         norm, variance = base[1], found.var(0, correction=0)
         norm.running_mean = found.mean(0)
         norm.running_var = torch.where(variance > 1e-12, variance, 1.0)
         return base, DeepRows(tuple(found.shape), norm(found))
-
-    def put_below(self, network: TwoHeads) -> TwoHeads:
-        """Let a network that was trained on the standardized features take the rows."""
-        network.features = nn.Sequential(self, network.features)
-        network.channels_last = self.channels_last
-        return network.eval()
 
 
 def choose_width(shape: tuple[int, ...], device: torch.device) -> int:
@@ -251,9 +234,9 @@ def choose_features(module: Any, shape: tuple[int, ...], width: int = 64) -> nn.
         return Pretrained(os.fspath(module))
     if len(shape) == 1:
         return MLP(shape[0])
-    if max(shape[1:]) > LARGEST_SMALL_SIDE:
-        return ResNet18(shape[0])
-    return ResNet9(shape[0], width)
+    is_large = max(shape[1:]) > LARGEST_SMALL_SIDE
+    features = ResNet18(shape[0]) if is_large else ResNet9(shape[0], width)
+    return features.to(memory_format=torch.channels_last)  # faster on a GPU
 
 
 def _make_features(module: Callable[[], Any]) -> nn.Module:
@@ -296,30 +279,13 @@ def add_heads(features: nn.Module, rows: Tensor, n_labels: int) -> TwoHeads:
             f"shape {tuple(rows.shape)} it returned {describe_tensor(output)}. Pool or flatten at "
             "its end."
         )
-    network = TwoHeads(features, output.shape[1], n_labels)
-    network.to(rows.device)
-    network.channels_last = rows.ndim == 4 and _convert_to_channels_last(features, rows)
-    return network
+    return TwoHeads(features, output.shape[1], n_labels).to(rows.device)
 
 
-def _convert_to_channels_last(features: nn.Module, images: Tensor) -> bool:
-    """Change the memory layout of a network, if it can compute in it; return whether it can.
-
-    A network that calls ``view`` on images cannot.
-    """
-    try:
-        features.to(memory_format=torch.channels_last)
-        with torch.no_grad():
-            features(images.contiguous(memory_format=torch.channels_last))
-    except RuntimeError:
-        features.to(memory_format=torch.contiguous_format)
-        return False
-    return True
-
-
-def computes_in_bf16(device: torch.device) -> bool:
-    """Whether networks compute in bfloat16: on a GPU that has it."""
-    return device.type == "cuda" and bool(torch.cuda.is_bf16_supported())
+def autocast(device: torch.device) -> torch.autocast:
+    """Context in which networks compute in bfloat16, if the device is a GPU that has it."""
+    bf16 = device.type == "cuda" and torch.cuda.is_bf16_supported()
+    return torch.autocast(device.type, torch.bfloat16, enabled=bf16)
 
 
 def compute_outputs(
@@ -330,53 +296,35 @@ def compute_outputs(
     It computes on the device of the network. ``prepare`` converts a batch of stored rows
     to standardized floats.
     """
-    parts: list[tuple[Tensor, Tensor]] = []
-    for start, batch in _batches(network, rows, prepare):
+
+    def of_batch(batch: Tensor) -> Tensor:
         views = [batch, batch.flip(3)] if mirror else [batch]
-        with _no_training(batch.device):
-            heads = [network(view) for view in views]
-        ordinary = sum(f.float().cpu().double().softmax(1) for f, _ in heads) / len(heads)
-        absent = sum(f.float().cpu().double().sigmoid() for _, f in heads) / len(heads)
-        _check_finite(ordinary, start)
-        parts.append((ordinary, absent))
-    return torch.cat([part for part, _ in parts]), torch.cat([part for _, part in parts])
+        heads = [[head.float().cpu().double() for head in network(view)] for view in views]
+        ordinary = sum(f.softmax(1) for f, _ in heads) / len(heads)
+        absent = sum(f.sigmoid() for _, f in heads) / len(heads)
+        return torch.stack([ordinary, absent], 1)
+
+    return _compute(of_batch, network, rows, prepare).unbind(1)
 
 
 def compute_features(network: TwoHeads, rows: DeepRows, prepare: View) -> Tensor:
     """Features of the rows, float32 of shape (n, d), in host memory."""
-    parts: list[Tensor] = []
-    for start, batch in _batches(network, rows, prepare):
-        with _no_training(batch.device):
-            features = network.features(batch).float().cpu()
-        _check_finite(features, start)
-        parts.append(features)
-    return torch.cat(parts)
+    return _compute(lambda batch: network.features(batch).float().cpu(), network, rows, prepare)
 
 
-@contextmanager
-def _no_training(device: torch.device) -> Iterator[None]:
-    bf16 = computes_in_bf16(device)
-    with torch.no_grad(), torch.autocast(device.type, torch.bfloat16, enabled=bf16):
-        yield
-
-
-def _check_finite(output: Tensor, start: int) -> None:
-    """Raise an error if the output of a batch that begins at row ``start`` is not finite."""
-    bad = ~torch.isfinite(output).all(1)
-    if bad.any():
-        row = start + int(bad.nonzero()[0])
-        raise ValueError(
-            f"The output of the network for row {row} of X is not finite. Check that the values of "
-            "the row have the range of the training rows."
-        )
-
-
-def _batches(network: TwoHeads, rows: DeepRows, prepare: View) -> Iterator[tuple[int, Tensor]]:
-    """The first row and the standardized rows of every batch."""
+def _compute(of_batch: View, network: TwoHeads, rows: DeepRows, prepare: View) -> Tensor:
+    """Outputs of a function for all batches of standardized rows, which must be finite."""
     network.eval()
-    device = next(network.ordinary.parameters()).device
+    device = network.ordinary.weight.device
     size = min(BATCH, max(16, _VALUES // prod(rows.shape[1:])))
-    for start in range(0, len(rows), size):
-        index = torch.arange(start, min(start + size, len(rows)))
-        batch = prepare(rows.batch(index, device))
-        yield start, network.arrange(batch)
+    parts: list[Tensor] = []
+    for index in torch.arange(len(rows)).split(size):
+        with torch.no_grad(), autocast(device):
+            parts.append(of_batch(prepare(rows.batch(index, device))))
+        bad = ~torch.isfinite(parts[-1]).flatten(1).all(1)
+        if bad.any():
+            raise ValueError(
+                f"The output of the network for row {int(index[bad][0])} of X is not finite. Check "
+                "that the values of the row have the range of the training rows."
+            )
+    return torch.cat(parts)

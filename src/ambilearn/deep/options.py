@@ -12,7 +12,6 @@ from torch import Tensor
 from ambilearn._utils.types import Estimator
 from ambilearn._utils.warnings import warn_user
 from ambilearn.deep.augment import CropFlip, Noise, StrongImageView, SwapFeatures, View, identity
-from ambilearn.deep.networks import computes_in_bf16
 from ambilearn.deep.objective import Objective
 from ambilearn.deep.rows import DeepRows
 from ambilearn.deep.training import Settings
@@ -108,8 +107,7 @@ def choose_settings(
     decay = model.weight_decay
     if decay is None:
         decay = 0.005 if rows.are_images else 0.01
-    bf16 = computes_in_bf16(device)
-    return Settings(objective, weak, strong, epochs, batch_size, model.lr, decay, bf16)
+    return Settings(objective, weak, strong, epochs, batch_size, model.lr, decay)
 
 
 @dataclass(frozen=True)

@@ -62,10 +62,11 @@ def restore_network(state: dict[str, Any]) -> dict[str, Any]:
         name, content = state.get("_fitted_module", "auto"), state.get("module_hash_")
         n_labels = len(state["classes_"])
         if content is None:
-            network = _build(state["_row_shape"], n_labels, weights)
+            network = _set_weights(_build(state["_row_shape"], n_labels, weights), weights)
+            network.to(memory_format=torch.channels_last)  # as choose_features makes it
         else:
-            network = _find(name, content, n_labels, weights)
-        state["module_"] = _set_weights(network, weights)
+            network = _set_weights(_find(name, content, n_labels, weights), weights)
+        state["module_"] = network
     return state
 
 
@@ -118,4 +119,4 @@ def _set_weights(network: TwoHeads, weights: dict[str, Array]) -> TwoHeads:
         raise ValueError(f"The weights {missing[0]!r} are missing.")
     network.load_state_dict(expected, assign=True)
     network.requires_grad_(False).eval()
-    return network.to(memory_format=torch.channels_last) if network.channels_last else network
+    return network

@@ -17,7 +17,7 @@ from torch.optim.swa_utils import AveragedModel
 from ambilearn._utils.text import format_duration
 from ambilearn.backend import Support
 from ambilearn.deep.augment import View
-from ambilearn.deep.networks import TwoHeads, describe_tensor
+from ambilearn.deep.networks import TwoHeads, autocast, describe_tensor
 from ambilearn.deep.objective import Objective, fit_power, make_targets, row_losses
 from ambilearn.deep.rows import DeepRows
 
@@ -38,8 +38,6 @@ class Settings:
         Size of the run.
     lr, weight_decay : float
         Of stochastic gradient descent.
-    bf16 : bool
-        Whether the network computes in bfloat16.
     """
 
     objective: Objective
@@ -49,7 +47,6 @@ class Settings:
     batch_size: int
     lr: float
     weight_decay: float
-    bf16: bool = False
 
 
 @dataclass
@@ -197,9 +194,8 @@ class Trainer:
 
     def _outputs(self, views: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
         """Logits of the two heads, each a list with one tensor per view."""
-        batch = self.network.arrange(torch.cat(views))
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.settings.bf16):
-            heads = self.network(batch)
+        with autocast(self.device):
+            heads = self.network(torch.cat(views))
         ordinary, complementary = (list(head.float().chunk(len(views))) for head in heads)
         return ordinary, complementary
 
