@@ -458,7 +458,10 @@ def test_reports(capsys):
     seen = []
     model = make(callbacks=[seen.append, print]).fit(X, SETS)
     assert seen == model.history_
-    assert [report.epoch for report in seen] == [1, 2, 3]
+    assert [(report.epoch, report.n_epochs) for report in seen] == [(1, 3), (2, 3), (3, 3)]
+    assert 0 < seen[0].seconds <= seen[1].seconds
+    assert seen[0].seconds_left == 2 * seen[0].seconds
+    assert seen[2].seconds_left == 0
     assert "epoch 3 of 3, loss" in capsys.readouterr().out
 
 

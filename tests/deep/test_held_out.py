@@ -10,7 +10,7 @@ from torch import nn  # noqa: E402
 from trainers import make_trainer  # noqa: E402
 
 from ambilearn.deep import DeepPLCL  # noqa: E402
-from ambilearn.deep.held_out import HeldOut  # noqa: E402
+from ambilearn.deep.held_out import check_left_out_rows, leave_out_rows  # noqa: E402
 
 RNG = np.random.default_rng(0)
 CENTERS = RNG.normal(size=(5, 20))
@@ -47,11 +47,12 @@ def test_few_rows_are_not_left_out():
 
 def test_the_network_learns_from_all_rows_after_a_quarter_of_the_epochs():
     trainer = make_trainer(n=220, epochs=8)
-    found, held = [], HeldOut(trainer)
+    found = []
+    leave_out_rows(trainer)
     for _ in range(4):
         trainer.run_epoch()
         found.append(int((trainer._row_weights == 0).sum()))
-        held.check()
+        check_left_out_rows(trainer)
     assert found == [44, 44, 0, 0]
 
 
@@ -59,7 +60,7 @@ def test_a_training_that_continues_leaves_out_the_same_rows():
     first, second, late = (make_trainer(n=220, epochs=8) for _ in range(3))
     second.epoch, late.epoch = 1, 2
     for trainer in (first, second, late):
-        HeldOut(trainer)
+        leave_out_rows(trainer)
     assert torch.equal(first.left_out, second.left_out)
     assert len(late.left_out) == 0
 
@@ -68,6 +69,6 @@ def test_rows_of_weight_zero_are_not_left_out():
     weights = torch.arange(220.0).clamp(max=1)
     weights[:10] = 0
     trainer = make_trainer(n=220, row_weights=weights)
-    HeldOut(trainer)
+    leave_out_rows(trainer)
     assert (trainer.labels.row_weights[trainer.left_out] > 0).all()
     assert len(trainer.left_out) == 42

@@ -144,6 +144,7 @@ HOSTILE = {
     "no array": _weights(lambda w: w | {"ordinary.bias": [0.0] * 10}),
     "no dictionary": lambda state: state | {"_weights": [1]},
     "no network": lambda state: state | {"_weights": None},
+    "no name": lambda state: {k: v for k, v in state.items() if k != "_fitted_module"},
     "no shape": lambda state: state | {"_row_shape": ()},
     "an endless shape": lambda state: state | {"_row_shape": (10**15,)},
     "a negative shape": lambda state: state | {"_row_shape": (-64,)},

@@ -13,7 +13,6 @@ from ambilearn.deep.objective import PRESETS, make_targets, row_losses  # noqa: 
 from ambilearn.deep.training import (  # noqa: E402
     mix_settled,
     ramp_up,
-    reports,
     seeded,
     trust_in_confidences,
     trust_in_weights,
@@ -324,14 +323,3 @@ def test_weights_count_until_the_ramp_ends():
     assert found == [1, 1, 1, 1, 1, 1, 1, 0.5, 0, 0, 0, 0]
     assert trust_in_weights(0, 1, 0.5) == 1  # a run of one epoch uses them
     assert trust_in_weights(7, 8, 1.0) == 1
-
-
-def test_reports_count_the_epochs_that_are_left():
-    losses = iter([(3.0, 0.1), (2.0, 0.2)])
-    found = list(reports(lambda: next(losses), 3, 5))
-    assert [(r.epoch, r.n_epochs, r.loss, r.settled) for r in found] == [
-        (4, 5, 3.0, 0.1),
-        (5, 5, 2.0, 0.2),
-    ]
-    assert found[-1].seconds_left == 0
-    assert found[0].seconds <= found[1].seconds

@@ -122,21 +122,14 @@ class Checkpoint:
             )
 
 
-def _momenta(trainer: Trainer) -> dict[str, tuple[Tensor, dict[str, Any]]]:
-    """Weight and state of the optimizer of every trained parameter, by its name."""
-    return {
-        name: (weights, trainer.optimizer.state[weights])
-        for name, weights in trainer.network.named_parameters()
-        if weights.requires_grad
-    }
-
-
 def _collect(trainer: Trainer) -> dict[str, Tensor]:
+    """The tensors that a training changes, and states of random numbers, by name."""
     found = {f"network.{name}": t for name, t in trainer.network.state_dict().items()}
     found |= {f"average.{name}": t for name, t in trainer.average.state_dict().items()}
-    for name, (_, state) in _momenta(trainer).items():
-        if state.get("momentum_buffer") is not None:
-            found[f"momentum.{name}"] = state["momentum_buffer"]
+    for name, weights in trainer.network.named_parameters():
+        momentum = trainer.optimizer.state.get(weights, {}).get("momentum_buffer")
+        if momentum is not None:
+            found[f"momentum.{name}"] = momentum
     found["confidences"] = trainer.labels.confidences
     found["random.host"] = torch.get_rng_state()
     if trainer.device.type == "cuda":
@@ -145,15 +138,11 @@ def _collect(trainer: Trainer) -> dict[str, Tensor]:
 
 
 def _restore(trainer: Trainer, tensors: dict[str, Tensor]) -> None:
-    for part, network in (("network", trainer.network), ("average", trainer.average)):
-        prefix = f"{part}."
-        network.load_state_dict(
-            {k.removeprefix(prefix): t for k, t in tensors.items() if k.startswith(prefix)}
-        )
-    for name, (weights, state) in _momenta(trainer).items():
+    for name, weights in trainer.network.named_parameters():
         if f"momentum.{name}" in tensors:
-            state["momentum_buffer"] = torch.empty_like(weights).copy_(tensors[f"momentum.{name}"])
-    trainer.labels.confidences.copy_(tensors["confidences"])
+            trainer.optimizer.state[weights]["momentum_buffer"] = torch.empty_like(weights)
+    for name, tensor in _collect(trainer).items():
+        tensor.copy_(tensors.get(name, tensor))  # a GPU has random numbers of its own
     torch.set_rng_state(tensors["random.host"])
     if trainer.device.type == "cuda" and "random.device" in tensors:
         torch.cuda.set_rng_state(tensors["random.device"], trainer.device)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import nullcontext
 from numbers import Integral, Real
 from os import PathLike, fspath
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -297,13 +298,21 @@ class DeepPLCL(
         with requires_extra("deep", purpose="DeepPLCL"):
             import torch
 
-        from ambilearn.deep.rows import DeepRows, check_form, check_rows, is_matrix, to_host_array
+        from ambilearn.deep.rows import (
+            DeepRows,
+            check_form,
+            check_rows,
+            is_matrix,
+            to_host_array,
+            to_tensor,
+        )
 
         check_form(X)
         if isinstance(X, torch.Tensor):
             X = to_host_array(X)
         if is_matrix(X) and (reset or len(self._row_shape) == 1):
-            rows = DeepRows.of_matrix(super()._validate_rows(X, reset=reset, **options))
+            matrix = super()._validate_rows(X, reset=reset, **options)
+            rows = DeepRows(matrix.shape, to_tensor(matrix))
         else:
             fitted_to = (None, None) if reset else (self._row_shape, self._learned_bytes)
             rows = check_rows(X, self.image_size, *fitted_to)
@@ -319,7 +328,7 @@ class DeepPLCL(
                 f"X has rows of shape {rows.shape[1:]}, but DeepPLCL was fitted to rows of shape "
                 f"{self._row_shape}.{hint}"
             )
-        if not reset and rows.are_images and self._learned_bytes is (not rows.are_bytes):
+        if not reset and rows.are_images and self._learned_bytes != rows.are_bytes:
             kinds = "values other than integers from 0 to 255", "integers from 0 to 255"
             given, learned = kinds[rows.are_bytes], kinds[not rows.are_bytes]
             raise ValueError(
@@ -458,19 +467,24 @@ class DeepPLCL(
 
     def _run_epochs(self, trainer: "Trainer", saved: "Checkpoint | None") -> list[Any]:
         """Run the epochs that are left, and return their reports."""
-        from ambilearn.deep.held_out import HeldOut
-        from ambilearn.deep.training import reports
+        from ambilearn.deep.held_out import check_left_out_rows, leave_out_rows
+        from ambilearn.deep.training import EpochReport
 
         if not all(map(callable, self.callbacks)):
             raise ValueError(
                 f"callbacks must be functions of one argument; got {self.callbacks!r}."
             )
-        history, n_epochs = [], trainer.settings.epochs
-        held_out = HeldOut(trainer)
+        history: list[EpochReport] = []
+        n_epochs, began = trainer.settings.epochs, perf_counter()
+        leave_out_rows(trainer)
         try:
-            for report in reports(trainer.run_epoch, trainer.epoch, n_epochs):
+            while trainer.epoch < n_epochs:
+                loss, settled = trainer.run_epoch()
+                seconds = perf_counter() - began
+                left = seconds / (len(history) + 1) * (n_epochs - trainer.epoch)
+                report = EpochReport(trainer.epoch, n_epochs, loss, settled, seconds, left)
                 history.append(report)
-                held_out.check()
+                check_left_out_rows(trainer)
                 name = type(self).__name__
                 report_round(Round(name, report.epoch, n_epochs, report.loss, 0.0, str(report)))
                 if saved is not None and report.epoch < n_epochs:
@@ -549,10 +563,7 @@ class DeepPLCL(
     _learns_from_images = True
     _row_shape: tuple[int, ...]
     _standardizer: "Standardizer"
-    _learned_bytes: bool | None = None  # unknown in a model file of version 0.1
-    _never_candidate: Any = False  # not known in a model file of version 0.2
-    _fitted_module: str | None = "auto"  # text of module in the last fit
-    module_hash_: str | None = None
+    _learned_bytes: bool
 
     @property
     def _input_shape(self) -> tuple[int, ...]:
@@ -588,9 +599,7 @@ class DeepPLCL(
     def __setstate__(self, state: dict[str, Any]) -> None:
         if "_weights" in state:
             with requires_extra("deep", purpose="DeepPLCL"):
-                import torch  # noqa: F401
-
-            from ambilearn.deep.saving import restore_network
+                from ambilearn.deep.saving import restore_network
 
             state = restore_network(state)
         super().__setstate__(state)

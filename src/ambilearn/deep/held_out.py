@@ -17,51 +17,47 @@ _MOST_FITTED = 2000  # rows that PL-CL learns from
 _VALUES = 2**25  # of these rows
 
 
-class HeldOut:
-    """Rows that the network learns from only after a quarter of the epochs.
+def leave_out_rows(trainer: Trainer) -> None:
+    """Choose the rows from which the network learns only after a quarter of the epochs.
 
-    :meth:`check` compares its labels for them with those of PL-CL. The rows have small
-    candidate sets, and are spread over the whole table, without random numbers: a training that
-    continues from a checkpoint leaves out the same rows.
+    They have small candidate sets, and are spread over the whole table, without random numbers: a
+    training that continues from a checkpoint leaves out the same rows.
     """
-
-    def __init__(self, trainer: Trainer) -> None:
-        self._trainer, self._until = trainer, trainer.settings.epochs // 4
-        self._index = np.empty(0, np.int64)
-        if 0 <= trainer.epoch < self._until and len(trainer.rows) >= _FEWEST_ROWS:
-            self._index = _choose(trainer)
-            trainer.left_out = torch.from_numpy(self._index).to(trainer.device)
-
-    def check(self) -> None:
-        """Compare the labels after a quarter of the epochs; from then on, all rows are learned."""
-        trainer, held = self._trainer, self._index
-        if not len(held) or trainer.epoch < self._until:
-            return
-        trainer.left_out, self._index = trainer.left_out[:0], held[:0]
-        mask = trainer.labels.mask.cpu().numpy()
-        rest = np.setdiff1d(np.flatnonzero(trainer.labels.row_weights.cpu().numpy()), held)
-        most = min(_MOST_FITTED, _VALUES // prod(trainer.rows.shape[1:]))
-        rest = rest[:: -(-len(rest) // most)]
-        reference = PLCL().fit(_inputs(trainer, rest), mask[rest]).predict(_inputs(trainer, held))
-        rows = np.arange(len(held))
-        right, expected = mask[held][rows, _labels(trainer, held)], mask[held][rows, reference]
-        fewer, more = np.sum(expected & ~right), np.sum(right & ~expected)
-        if fewer - more > 2.5 * np.sqrt(fewer + more):
-            warn_user(
-                f"The network does not learn enough from these rows. On {len(held)} of them, left "
-                f"out in the first quarter of the epochs, its label is a candidate in "
-                f"{right.mean():.0%}, that of PLCL in {expected.mean():.0%}. Use PLCL, or "
-                "more epochs, a smaller lr or a pretrained module."
-            )
-
-
-def _choose(trainer: Trainer) -> NDArray[np.int64]:
+    if trainer.epoch >= trainer.settings.epochs // 4 or len(trainer.rows) < _FEWEST_ROWS:
+        return
     labels = trainer.labels
     sizes, weights = labels.mask.sum(1).cpu().numpy(), labels.row_weights.cpu().numpy()
     counted = np.flatnonzero(weights > 0)
     n = min(_MOST, len(counted) // 5)
     small = counted[sizes[counted] <= np.median(sizes[counted])]
-    return small[np.linspace(0, len(small) - 1, n).astype(np.int64)]
+    chosen = small[np.linspace(0, len(small) - 1, n).astype(np.int64)]
+    trainer.left_out = torch.from_numpy(chosen).to(trainer.device)
+
+
+def check_left_out_rows(trainer: Trainer) -> None:
+    """After a quarter of the epochs, compare the labels of these rows with those of PL-CL.
+
+    From then on, the network learns from all rows.
+    """
+    held = trainer.left_out.cpu().numpy()
+    if not len(held) or trainer.epoch < trainer.settings.epochs // 4:
+        return
+    trainer.left_out = trainer.left_out[:0]
+    mask = trainer.labels.mask.cpu().numpy()
+    rest = np.setdiff1d(np.flatnonzero(trainer.labels.row_weights.cpu().numpy()), held)
+    most = min(_MOST_FITTED, _VALUES // prod(trainer.rows.shape[1:]))
+    rest = rest[:: -(-len(rest) // most)]
+    reference = PLCL().fit(_inputs(trainer, rest), mask[rest]).predict(_inputs(trainer, held))
+    rows = np.arange(len(held))
+    right, expected = mask[held][rows, _labels(trainer, held)], mask[held][rows, reference]
+    fewer, more = np.sum(expected & ~right), np.sum(right & ~expected)
+    if fewer - more > 2.5 * np.sqrt(fewer + more):
+        warn_user(
+            f"The network does not learn enough from these rows. On {len(held)} of them, left "
+            f"out in the first quarter of the epochs, its label is a candidate in "
+            f"{right.mean():.0%}, that of PLCL in {expected.mean():.0%}. Use PLCL, or "
+            "more epochs, a smaller lr or a pretrained module."
+        )
 
 
 def _inputs(trainer: Trainer, index: NDArray[np.int64]) -> NDArray[np.float32]:

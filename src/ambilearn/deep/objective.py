@@ -15,7 +15,6 @@ which does not depend on its own outputs; otherwise large sets settle on wrong l
 """
 
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Literal
 
 import torch
@@ -166,39 +165,27 @@ def row_losses(
     absent = torch.where(mask, trust * (1 - confidences), 1.0)
     weights = torch.ones(len(mask), device=mask.device) if weights is None else weights
     labels = mask, confidences, absent, weights
-    n = len(views)
-    total = torch.zeros(len(mask), device=mask.device)
-    for i, (view, other) in enumerate(zip(views, complementary, strict=True)):
-        outside = 1 if objective.outside_strong else n if i == 0 else 0
-        of_view = partial(_view_losses, objective, view.log_softmax(1), other, ramp, outside)
-        losses = of_view(*labels)
-        if share is not None and i == n - 1:
-            previous = (part.roll(1, 0) for part in labels)
-            losses = torch.lerp(of_view(*previous), losses, share)
-        total = total + losses
-    return total / n
+    logs, n = [view.log_softmax(1) for view in views], len(views)
 
+    def of_view(i: int, mask: Tensor, p: Tensor, absent: Tensor, weights: Tensor) -> Tensor:
+        total = torch.zeros(len(mask), device=mask.device)
+        if objective.target_weight:
+            total = total - ramp * objective.target_weight * (p * logs[i]).sum(1)
+        factor = 1 if objective.outside_strong else n if i == 0 else 0
+        if factor and objective.outside_weight:
+            total = total + factor * objective.outside_weight * _outside(
+                logs[i], mask, objective.outside
+            )
+        if objective.comp_weight:
+            binary = binary_cross_entropy_with_logits(complementary[i], absent, reduction="none")
+            total = total + objective.comp_weight * binary.mean(1)
+        return weights * total
 
-def _view_losses(
-    objective: Objective,
-    log: Tensor,
-    complementary: Tensor,
-    ramp: float | Tensor,
-    outside: int,
-    mask: Tensor,
-    confidences: Tensor,
-    absent: Tensor,
-    weights: Tensor,
-) -> Tensor:
-    total = torch.zeros(len(mask), device=mask.device)
-    if objective.target_weight:
-        total = total - ramp * objective.target_weight * (confidences * log).sum(1)
-    if weight := outside * objective.outside_weight:
-        total = total + weight * _outside(log, mask, objective.outside)
-    if objective.comp_weight:
-        binary = binary_cross_entropy_with_logits(complementary, absent, reduction="none")
-        total = total + objective.comp_weight * binary.mean(1)
-    return weights * total
+    found = [of_view(i, *labels) for i in range(n)]
+    if share is not None:
+        previous = (part.roll(1, 0) for part in labels)
+        found[-1] = torch.lerp(of_view(n - 1, *previous), found[-1], share)
+    return torch.stack(found).sum(0) / n
 
 
 def _outside(log: Tensor, mask: Tensor, form: str) -> Tensor:

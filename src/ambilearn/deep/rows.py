@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from ambilearn._utils.array_checks import check_structure
@@ -32,11 +31,6 @@ class DeepRows:
     held: Tensor | None = None
     read: Reader | None = None
     unit: float = 1.0
-
-    @classmethod
-    def of_matrix(cls, X: NDArray[np.float64]) -> "DeepRows":
-        """Rows of a checked matrix."""
-        return cls(X.shape, to_tensor(X))
 
     def __len__(self) -> int:
         return self.shape[0]

@@ -59,7 +59,7 @@ def restore_network(state: dict[str, Any]) -> dict[str, Any]:
     state = dict(state)
     weights, state["_standardizer"] = state.pop("_weights"), Standardizer(*state["_standardizer"])
     if weights is not None:
-        name, content = state.get("_fitted_module", "auto"), state.get("module_hash_")
+        name, content = state["_fitted_module"], state["module_hash_"]
         n_labels = len(state["classes_"])
         if content is None:
             network = _set_weights(_build(state["_row_shape"], n_labels, weights), weights)

@@ -1,10 +1,9 @@
 """The training loop: every loss of :mod:`ambilearn.deep.objective` runs in it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import isfinite
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -395,19 +394,3 @@ class EpochReport:
             f"{100 * self.settled:.1f} % of the rows settled, "
             f"about {format_duration(self.seconds_left)} left"
         )
-
-
-def reports(
-    run_epoch: Callable[[], tuple[float, float]], done: int, n_epochs: int
-) -> Iterator[EpochReport]:
-    """Run the epochs that are left, with a report after each.
-
-    ``run_epoch`` returns the loss and the share of settled rows. ``done`` of the ``n_epochs``
-    epochs were run before.
-    """
-    began = perf_counter()
-    for epoch in range(done, n_epochs):
-        loss, settled = run_epoch()
-        now = perf_counter()
-        left = (now - began) / (epoch - done + 1) * (n_epochs - epoch - 1)
-        yield EpochReport(epoch + 1, n_epochs, loss, settled, now - began, left)
