@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -400,16 +400,13 @@ def _stack(vectors: list[NDArray[np.float32]]) -> NDArray[np.float32]:
 def _with_progress(parts: list[list[bytes]], label: str) -> Iterator[list[bytes]]:
     """The parts; progress and the time left go to the listener, or to a terminal."""
     total, done, time_left = sum(map(len, parts)), 0, TimeLeft()
-    with suppress(ModuleNotFoundError):  # a function needs no extra
-        from tqdm.auto import tqdm
+    shown: Iterable[list[bytes]] = parts
+    if not is_listening():
+        with suppress(ModuleNotFoundError):  # a function needs no extra
+            from tqdm.auto import tqdm
 
-        if not is_listening():
-            with tqdm(total=total, desc=label, disable=None, delay=2, leave=False) as bar:
-                for part in parts:
-                    yield part
-                    bar.update(len(part))
-            return
-    for number, part in enumerate(parts, 1):
+            shown = tqdm(parts, desc=label, unit="part", disable=None, delay=2, leave=False)
+    for number, part in enumerate(shown, 1):
         yield part
         done += len(part)
         text = f"{label}, {done:,} of {total:,}{time_left.describe(done, total - done)}"
