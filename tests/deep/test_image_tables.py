@@ -80,16 +80,6 @@ def test_predict_looks_into_further_folders(folder, model, tmp_path):
     assert "1 row labeled" in run("predict", model[0], table, "--image-folder", folder)
 
 
-def test_a_damaged_file_is_named_with_its_row(folder, model, tmp_path):
-    (tmp_path / "good.jpg").write_bytes((folder / "0.jpg").read_bytes())
-    (tmp_path / "bad.jpg").write_bytes(b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n")
-    table = tmp_path / "new.csv"
-    table.write_text("photo,names\ngood.jpg,yes|no\nbad.jpg,no\ngood.jpg,yes\n")
-    message = "Row 1: .*bad.jpg cannot be read: it is damaged, or of a format that Pillow does not"
-    for command in (["predict", model[0], table], ["clean", table, "--candidates", "names", *DEEP]):
-        assert re.search(message, " ".join(run(*command, status=1).split()))
-
-
 def test_doubt_is_computed_by_folds(folder):
     table = read_candidate_table(folder / "t.csv", candidates="names", image="photo")
     said = []
