@@ -1,12 +1,12 @@
-"""Labels that are probably unsplit sets, such as ``anna|bob``, misspelled, or of another type."""
+"""Labels that are probably unsplit sets, such as ``anna|bob``, misspelled, or no answers."""
 
+import re
 from collections.abc import Mapping
 from numbers import Real
-from typing import NamedTuple
 
 import numpy as np
 
-from ambilearn._utils.text import shorten_repr
+from ambilearn._utils.text import MISSING_WORDS, shorten_repr
 from ambilearn._utils.types import Array, Label
 from ambilearn._utils.warnings import warn_user
 
@@ -57,49 +57,84 @@ def _parts(name: str, sep: str) -> list[str]:
     return [part.strip() for part in name.split(sep)]
 
 
+# Common words for no answer, in lower case and with blanks between words. Some may be real labels,
+# so this is only a warning.
+_NO_ANSWER = re.compile(
+    r"-+|\.|none|nil|n\.?a\.?|n/a|nan|null|missing|skip(ped)?|abstain|i?dk|"
+    r"no ?(answer|label|vote)|not (answered|labell?ed|sure)|un(answered|labell?ed|known|sure)|"
+    r"undecided|(don'?t|do not) know|can('t|not) tell"
+)
+_NINES = re.compile(r"99+")
+
+
+def means_no_answer(label: Label, classes: list[Label]) -> bool:
+    """Whether a label looks like a code for no answer among the others.
+
+    A number is one if the others are words, if it alone is negative, or if it is all nines and far
+    above the rest. Zero among numbers is not: most people count from it.
+    """
+    text = str(label).strip()
+    if text in MISSING_WORDS:  # a label on purpose (na_is_label)
+        return False
+    others = [_as_number(other) for other in classes if other != label]
+    number = _as_number(label)
+    if number is None:
+        words = re.sub(r"(?<=\w)[\s_-]+(?=\w)", " ", text.casefold())
+        return _NO_ANSWER.fullmatch(words) is not None
+    if not others:
+        return False
+    numbers = [other for other in others if other is not None]
+    if len(numbers) < len(others):
+        return not numbers and (number <= 0 or bool(_NINES.fullmatch(text)))
+    if number < 0:
+        return min(numbers) >= 0
+    return bool(_NINES.fullmatch(text)) and number > 5 * max(numbers)
+
+
+def _as_number(label: Label) -> float | None:
+    if isinstance(label, bool):
+        return None
+    try:
+        return float(label)
+    except ValueError:
+        return None
+
+
 _LEAST_LETTERS = 4
-_RARER = 10
+RARER = 10
 _FREQUENT = 5  # a name that is so frequent may differ from another in its last letter
 _MOST_CHARACTERS = 40  # longer labels are not compared: time grows with the square of the length
 
 
-class Misspelling(NamedTuple):
-    """A rare label, and a frequent label that differs from it by case or by one letter."""
-
-    rare: str
-    frequent: str
-
-
-def find_misspellings(counts: Mapping[Label, int]) -> list[Misspelling]:
+def find_misspellings(counts: Mapping[Label, int]) -> list[tuple[str, str]]:
     """Labels that differ from another by case or by one letter, and are ten times rarer.
 
     Both have at least four letters and no digit. One letter is changed, added or missing. Labels
     that differ in the last letter, such as ``species_a`` and ``species_g``, are names of their own
-    if they are frequent, too. The
-    rarest label is first, each with the most frequent label that it may stand for. Time is linear
-    in the number of labels.
+    if they are frequent, too. The rarest label is first, each with the most frequent label that it
+    may stand for. Time is linear in the number of labels.
 
     >>> find_misspellings({"anna": 50, "annna": 2, "Anna": 5, "emma": 30, "otto": 1})
-    [Misspelling(rare='annna', frequent='anna'), Misspelling(rare='Anna', frequent='anna')]
+    [('annna', 'anna'), ('Anna', 'anna')]
     """
     names = {label: label.casefold() for label in counts if _is_word(label)}
     most = max((counts[label] for label in names), default=0)
     frequent: dict[str, str] = {}  # the most frequent label of each folded name
     for label, name in names.items():
-        if counts[label] >= _RARER and counts[label] > counts.get(frequent.get(name), 0):
+        if counts[label] >= RARER and counts[label] > counts.get(frequent.get(name), 0):
             frequent[name] = label
-    rare = {label: name for label, name in names.items() if counts[label] * _RARER <= most}
+    rare = {label: name for label, name in names.items() if counts[label] * RARER <= most}
     near = _differ_by_one_letter(rare, frequent, counts)
     found = []
     for label in sorted(rare, key=lambda label: (counts[label], label)):
         others = [
             other
             for other in near[label]
-            if counts[label] * _RARER <= counts[other]
+            if counts[label] * RARER <= counts[other]
             and not (counts[label] >= _FREQUENT and _differ_at_the_end(label, other))
         ]
         if others:
-            found.append(Misspelling(label, max(others, key=lambda other: counts[other])))
+            found.append((label, max(others, key=lambda other: counts[other])))
     return found
 
 

@@ -1,15 +1,19 @@
 """Warn of candidate sets that are valid but probably not what the user means."""
 
 import math
-import re
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ambilearn._utils.suspicious_labels import find_joined_labels, find_misspellings
-from ambilearn._utils.text import MISSING_WORDS, shorten_list, shorten_repr
+from ambilearn._utils.suspicious_labels import (
+    RARER,
+    find_joined_labels,
+    find_misspellings,
+    means_no_answer,
+)
+from ambilearn._utils.text import shorten_list, shorten_repr
 from ambilearn._utils.types import Array, Label
 from ambilearn._utils.warnings import warn_user
 from ambilearn.candidates import CandidateSets
@@ -19,14 +23,6 @@ from ambilearn.datasets.errors import InvalidFileError
 # A label is in nearly every set if it is in this share of at least this many rows.
 _NEARLY_EVERY = 0.95
 _ENOUGH_ROWS = 20
-# Common words for no answer, in lower case and with blanks between words. Some may be real labels,
-# so this is only a warning.
-_NO_ANSWER = re.compile(
-    r"-+|\.|none|nil|n\.?a\.?|n/a|nan|null|missing|skip(ped)?|abstain|i?dk|"
-    r"no ?(answer|label|vote)|not (answered|labell?ed|sure)|un(answered|labell?ed|known|sure)|"
-    r"undecided|(don'?t|do not) know|can('t|not) tell"
-)
-_NINES = re.compile(r"99+")
 
 
 def warn_of_doubtful_candidates(where: str, sets: CandidateSets, *, votes: bool) -> None:
@@ -50,7 +46,7 @@ def warn_of_doubtful_candidates(where: str, sets: CandidateSets, *, votes: bool)
 
 def warn_of_no_answer_codes(where: str, classes: list[Label]) -> None:
     """Warn of labels of votes that look like a code for no answer."""
-    if codes := [label for label in classes if _means_no_answer(label, classes)]:
+    if codes := [label for label in classes if means_no_answer(label, classes)]:
         warn_user(
             f"{where}: {shorten_list(list(map(shorten_repr, codes)), 5)} is counted as a vote, but "
             "looks like 'no answer'. If it means no answer, use no_answer (--no-answer), or leave "
@@ -95,8 +91,11 @@ def warn_of_odd_labels(where: str, places: LabelPlaces, *, sep: str | None, seve
     :func:`ambilearn._utils.suspicious_labels.find_misspellings`. ``sep`` is the separator of
     labels in text cells, and ``several`` whether some cell has several labels.
     """
-    _warn_of_joined_labels(where, places, sep, several)
-    if found := find_misspellings(places.counts()):
+    if not all(str(label).isalnum() for label in places.classes):  # with a sign between labels
+        _warn_of_joined_labels(where, places, sep, several)
+    counts = places.counts()
+    is_rare = RARER * min(counts.values()) <= max(counts.values())
+    if is_rare and (found := find_misspellings(counts)):
         pairs = [
             f"{shorten_repr(rare)} for {shorten_repr(frequent)} ({places.describe(rare)})"
             for rare, frequent in found
@@ -153,39 +152,6 @@ def _labels_in_nearly_every_set(sets: CandidateSets) -> list[int]:
     beside_others = np.bincount(sets.labels, sets.sizes[pair_rows(sets)] > 1, len(sets.classes))
     everywhere = (counts >= _NEARLY_EVERY * len(sets)) & (beside_others > counts / 2)
     return np.flatnonzero(everywhere).tolist()
-
-
-def _means_no_answer(label: Label, classes: list[Label]) -> bool:
-    """Whether a label looks like a code for no answer among the others.
-
-    A number is one if the others are words, if it alone is negative, or if it is all nines and far
-    above the rest. Zero among numbers is not: most people count from it.
-    """
-    text = str(label).strip()
-    if text in MISSING_WORDS:  # a label on purpose (na_is_label)
-        return False
-    others = [_as_number(other) for other in classes if other != label]
-    number = _as_number(label)
-    if number is None:
-        words = re.sub(r"(?<=\w)[\s_-]+(?=\w)", " ", text.casefold())
-        return _NO_ANSWER.fullmatch(words) is not None
-    if not others:
-        return False
-    numbers = [other for other in others if other is not None]
-    if len(numbers) < len(others):
-        return not numbers and (number <= 0 or bool(_NINES.fullmatch(text)))
-    if number < 0:
-        return min(numbers) >= 0
-    return bool(_NINES.fullmatch(text)) and number > 5 * max(numbers)
-
-
-def _as_number(label: Label) -> float | None:
-    if isinstance(label, bool):
-        return None
-    try:
-        return float(label)
-    except ValueError:
-        return None
 
 
 if TYPE_CHECKING:
