@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -87,16 +88,6 @@ def test_without_candidates_the_labels_tell_whether_the_files_belong_together(cl
     assert "were made for another table" in output
 
 
-def test_drawn_rows_without_a_label_are_named(cleaned):
-    cleaned.assign(truth=cleaned["truth"].where(cleaned["x"] > 100)).to_csv("t.csv", index=False)
-    status, output = run("t.csv", "--truth", "truth")
-    assert status == 0
-    assert re.search(r"\d+ drawn rows without a true label. If these are the difficult", output)
-    [checked] = re.findall(r"400 rows, (\d+) of them", output)
-    [(further, rows)] = re.findall(r"check about (\d+) further rows: --rows (\d+)", output)
-    assert int(rows) == int(checked) + int(further)
-
-
 def test_labels_of_rows_that_were_not_drawn(cleaned):
     with open("l.csv", "w", encoding="utf-8") as file:
         file.write("\n".join(["row,candidates,label", *(f"{row},anna,anna" for row in range(400))]))
@@ -104,17 +95,18 @@ def test_labels_of_rows_that_were_not_drawn(cleaned):
     assert status == 0
     assert "380 of 400 true labels are not used, because their rows were not drawn" in output
     assert "not used" not in run("cleaned.csv", "--rows", 20, "--truth", "truth")[1]
-    with open("l.csv", "w", encoding="utf-8") as file:
-        file.write("row,candidates,label\n3,anna,anna\n")
-    status, output = run("cleaned.csv", "--rows", 20, "--checked", "l.csv")
-    assert status == 1
-    assert "are correct" not in output
 
 
-def test_no_further_rows_before_the_drawn_ones_have_a_label(cleaned):
-    cleaned.assign(truth=cleaned["label"].where(cleaned["x"] > 200)).to_csv("t.csv", index=False)
-    status, output = run("t.csv", "--truth", "truth", "--rows", 200)
+def test_drawn_rows_without_a_label_come_before_further_rows(cleaned):
+    cleaned.assign(truth=cleaned["truth"].where(cleaned["x"] > 100)).to_csv("t.csv", index=False)
+    status, output = run("t.csv", "--truth", "truth")
     assert status == 0
+    assert re.search(r"\d+ drawn rows without a true label. If these are the difficult", output)
+    [checked] = re.findall(r"400 rows, (\d+) of them", output)
+    [(further, rows)] = re.findall(r"check about (\d+) further rows: --rows (\d+)", output)
+    assert int(rows) == int(checked) + int(further)
+    cleaned.assign(truth=cleaned["label"].where(cleaned["x"] > 200)).to_csv("t.csv", index=False)
+    output = run("t.csv", "--truth", "truth", "--rows", 200)[1]
     assert "drawn rows without a true label" in output
     assert "To halve" not in output
 
@@ -149,17 +141,12 @@ def test_a_prefix_for_the_confidence_of_other_labels(cleaned):
     assert list(pd.read_csv("out.csv")) == [*cleaned, "n_confidence"]
 
 
-@pytest.mark.parametrize("ending", ["svg", "png", "pdf"])
-def test_diagram(cleaned, ending):
+def test_diagram(cleaned):
     pytest.importorskip("matplotlib", reason="needs the extra paper")
-    status, output = run("cleaned.csv", "--truth", "truth", "--diagram", f"d.{ending}")
+    status, output = run("cleaned.csv", "--truth", "truth", "--diagram", "d.svg")
     assert status == 0
-    assert f"wrote d.{ending}" in output
-    with open(f"d.{ending}", "rb") as file:
-        first = file.read()
-    run("cleaned.csv", "--truth", "truth", "--diagram", f"d.{ending}")
-    with open(f"d.{ending}", "rb") as file:
-        assert file.read() == first
+    assert "wrote d.svg" in output
+    assert Path("d.svg").read_text("utf-8").startswith("<?xml")
 
 
 @pytest.mark.parametrize(
@@ -169,8 +156,6 @@ def test_diagram(cleaned, ending):
         (["--diagram", "d.png"], "--diagram needs true labels"),
         (["--out", "out.csv"], "without --checked or --truth a page is written"),
         (["--truth", "truth", "--diagram", "d.txt"], "d.txt: a diagram is written to .svg, .png"),
-        (["--truth", "nobody"], "no column 'nobody'"),
-        (["--score", "x"], "expected a score between 0 and 1, found '2'"),
         (["--exclude", "nobody"], "no column 'nobody'"),
         (["--truth", "truth", "--out", "cleaned.csv"], "would overwrite an input file"),
     ],
@@ -195,16 +180,7 @@ def test_compare_with_labels_of_other_methods(cleaned):
     assert float(re.search(pattern, output).group(1)) > 20
     assert "These rows decide which of the two has more correct labels." in output
     assert re.search(r"alike.csv: .* These rows do not decide", output)
-
-
-@pytest.mark.parametrize("change", ["order", "rows"])
-def test_compared_tables_have_the_same_rows(cleaned, change):
-    other = cleaned[::-1] if change == "order" else cleaned[:300]
-    other.to_csv("other.csv", index=False)
-    status, output = run("cleaned.csv", "--truth", "truth", "--compare", "other.csv")
-    assert status == 1
-    assert "other.csv does not have the rows of the audited table in the same order" in output
-    status, output = run("cleaned.csv", "--compare", "other.csv")
+    status, output = run("cleaned.csv", "--compare", "better.csv")
     assert (status, "--compare needs true labels" in output) == (2, True)
 
 

@@ -156,18 +156,6 @@ def test_files_of_other_programs(run, people, people_csv):
     assert "It has: 'about', 'people'" in run.fails("clean", "t.xlsx", *QUICK, "--sheet", "x")
 
 
-def test_clean_of_what_clean_wrote_needs_a_prefix(run, people_csv):
-    run("clean", people_csv, *QUICK, "--out", "once.csv")
-    err = run.fails("clean", "once.csv", *QUICK)
-    assert "once.csv has a column 'label' already" in err
-    assert "--prefix" in err
-    arguments = [*QUICK, "--exclude", "label", "--exclude", "score", "--exclude", "confidence"]
-    arguments += ["--exclude", "review_rank", "--prefix", "second_"]
-    out, _ = run.succeeds("clean", "once.csv", *arguments)
-    twice = pd.read_csv(io.StringIO(out))
-    assert (twice["label"] == twice["second_label"]).all()
-
-
 PAPER = "use --method plcl for the method of the paper"
 STACK = f"method: PLStacking (default up to 10 000 rows); {PAPER}\n"
 
@@ -207,36 +195,6 @@ def test_trees_clean_a_table_but_are_not_saved(run, people_csv, name):
     assert f"cannot store --method {name}" in " ".join(err.split())
 
 
-def test_corrections_change_what_is_learned(run, people_csv, people):
-    row = next(i for i, text in enumerate(people["names"]) if "|" in text)
-    with open("corrections.csv", "w", encoding="utf-8") as file:
-        file.write(f"row,candidates,label\n{row},{people['names'][row]},zoë\n")
-    arguments = [people_csv, *CLEAN, "--checked", "corrections.csv"]
-    out, err = run.succeeds("clean", *arguments)
-    assert pd.read_csv(io.StringIO(out))["label"][row] == "zoë"
-    assert "1 row corrected by a person" in err
-    assert "labels that occur only in the corrections: zoë" in err
-    assert run("fit", *arguments, "--out", "m.model")[0] == 0
-    assert "zoë" in load_model("m.model").classes
-
-
-def test_labels_cannot_control_the_terminal(run):
-    evil = "\x1b[31m[bold]evil[/bold]"
-    rows = [f"{i % 2 * 9 + i / 7},{evil}|b" for i in range(10)] + ["1,b", "8," + evil]
-    with open("t.csv", "w", encoding="utf-8") as file:
-        file.write("x,names\n" + "\n".join(rows) + "\n")
-    out, err = run.succeeds("clean", "t.csv", "--candidates", "names")
-    assert evil in out  # the data stay as they are
-    assert "\x1b" not in err
-    assert "[bold]evil" in err
-
-
-def bad(tmp_path, name, content):
-    path = tmp_path / name
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return path.name
-
-
 TABLE = "x,names\n1,a|b\n2,b\n3,a\n"
 
 
@@ -244,25 +202,20 @@ TABLE = "x,names\n1,a|b\n2,b\n3,a\n"
     ("content", "arguments", "message"),
     [
         (TABLE, ["--candidates", "nmes"], "no column 'nmes'. Did you mean 'names'?"),
-        (TABLE, ["--candidates", "names", "--set", "k"], "NAME=VALUE"),
-        (TABLE, ["--candidates", "names", "--set", "n_neighbors=0"], "'n_neighbors' parameter"),
         (TABLE, ["--candidates", "names", "--set", "reg=1", "--set", "reg=2"], "given twice"),
-        (TABLE, ["--candidates", "names", "--out", "no/t.csv"], "the folder no does not exist"),
         (TABLE, ["--candidates", "names", "--out", "t.xlsx"], "tables are written to .csv"),
         (TABLE, ["--candidates", "names", "--checked", "t.csv"], "no columns 'row', 'candidates'"),
         (TABLE, ["--candidates", "names", "--tune"], "Leave out --tune"),
         (TABLE, ["--candidates", "names", "--encoding", "latin-99"], "no encoding 'latin-99'"),
         (TABLE, ["--candidates", "names", "--sheet", "two"], "t.csv is not an Excel file"),
         ("a;names\n1,5;x|y\n2;x\n", ["--candidates", "names"], "--delimiter ';', and --decimal ,"),
-        ("x,names\n1,\n2,a\n", ["--candidates", "names"], "Row 0 has no candidate"),
-        ("x,names\nJürgen,a\n".encode("cp1252"), ["--candidates", "names"], "--encoding cp1252"),
     ],
 )
 def test_errors_of_the_user_are_one_line(run, tmp_path, content, arguments, message):
     """Mistakes of each kind of option; the readers' own tests have the others."""
-    name = bad(tmp_path, "t.csv", content)
-    bad(tmp_path, "out.csv", "old")
-    status, out, err = run("clean", name, "--out", "out.csv", *arguments)
+    (tmp_path / "t.csv").write_text(content)
+    (tmp_path / "out.csv").write_text("old")
+    status, out, err = run("clean", "t.csv", "--out", "out.csv", *arguments)
     assert (status, out) == (1, "")
     assert (tmp_path / "out.csv").read_text() == "old"
     errors = [line for line in err.splitlines() if line.startswith("Error: ")]
@@ -274,18 +227,16 @@ def test_errors_of_the_user_are_one_line(run, tmp_path, content, arguments, mess
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["clean", "t.csv"],
         ["clean", "nowhere.csv", "--candidates", "names"],
         ["clean", "t.csv", "--candidates", "names", "--delimiter", ";;"],
         ["clean", "t.csv", "--candidates", "names", "--method", "svm"],
-        ["clean", "t.csv", "--candidates", "names", "--checked", "nowhere.csv"],
+        ["clean", "t.csv", "--candidates", "names", "--embed", "x"],
         ["fit", "t.csv", "--candidates", "names"],
-        ["predict", "nowhere.model", "t.csv"],
         ["predict", "t.csv", "t.csv"],
     ],
 )
 def test_wrong_use(run, tmp_path, arguments):
-    bad(tmp_path, "t.csv", TABLE)
+    (tmp_path / "t.csv").write_text(TABLE)
     status, out, err = run(*arguments)
     assert status in (1, 2)
     assert out == ""
@@ -346,9 +297,6 @@ def test_a_table_on_the_terminal_is_not_mixed_with_the_spinner(terminal, people_
 def test_warnings_about_the_table_come_before_the_fit(run, people):
     people["height"] = people["height"].str.replace(".", ",")
     people["photo_id"] = [str(7 * i % 61) for i in range(len(people))]
-    people.loc[:40, "names"] = "anna|robert"
-    people.loc[41, "names"] = "anna;robert"
-    people.loc[42, "names"] = "Robert"
     people.to_csv("t.csv", index=False)
     for command in ("clean", "fit", "review"):
         out = {"clean": "out.csv", "fit": "out.model", "review": "out.html"}[command]
@@ -356,11 +304,9 @@ def test_warnings_about_the_table_come_before_the_fit(run, people):
         before, fitting, after = err.partition("fitting PLKNN")
         assert fitting
         assert "numbers with commas" in before
-        assert "'anna;robert' (row 41)" in before
-        assert "'Robert' for 'robert' (row 42)" in before
         assert "left out: 'id', 'height': each is text" in before
         assert "features that look like ids: 'photo_id'" in before
-        assert after.count("Warning") == after.count("chosen in no row")  # a result of the fit
+        assert "Warning" not in after
 
 
 def test_a_table_with_semicolons_and_decimal_commas(run, people, people_csv):
@@ -379,14 +325,9 @@ def test_a_table_with_semicolons_and_decimal_commas(run, people, people_csv):
     assert ";" not in Path("c.tsv").read_text("utf-8")  # the delimiter is that of the input
 
 
-@pytest.mark.parametrize("name", ["plknn", "PLKNN", "PL-KNN", "pl-knn"])
-def test_a_method_by_any_of_its_names(run, people_csv, name):
-    _, err = run.succeeds("clean", people_csv, *CLEAN, "--method", name)
+def test_a_method_by_any_of_its_names(run, people_csv):
+    _, err = run.succeeds("clean", people_csv, *CLEAN, "--method", "PL-KNN")
     assert "fitting PLKNN to" in err
-    assert run("review", people_csv, *CLEAN, "--method", name, "--out", "page.html")[0] == 0
-
-
-def test_no_such_method(run, people_csv):
     err = run.fails("clean", people_csv, *CLEAN, "--method", "PL-XY", status=2)
     assert "There is no method 'PL-XY'. The methods are: " in " ".join(err.split())
 
@@ -426,17 +367,13 @@ def test_a_device_without_pytorch_is_rejected_before_anything_is_read(run, monke
         assert run(*command) == (1, "", message)
 
 
-@pytest.mark.parametrize(
-    ("command", "out"), [("fit", "people.model"), ("review", "review.html"), ("clean", "out.csv")]
-)
-def test_a_byte_that_is_no_text_in_the_name_of_the_table(run, people_csv, command, out):
+def test_a_byte_that_is_no_text_in_the_name_of_the_table(run, people_csv):
     """The error was that the table is damaged, or that of a codec."""
     try:
         odd = Path(people_csv).rename(os.fsdecode(b"caf\xff.csv"))
     except OSError:
         pytest.skip("this file system takes no such name")
-    options = ["--candidates", "names", "--exclude", "truth", "--method", "plknn", "--out", out]
-    status, _, err = run(command, odd, *options)
+    status, _, err = run("review", odd, *QUICK, "--out", "review.html")
     assert (status, err[:10]) == (0, "caf\N{REPLACEMENT CHARACTER}.csv: ")
 
 
@@ -465,18 +402,6 @@ def test_a_model_is_fitted_to_corrected_labels(run, wrong_labels):
     corrected = pd.read_csv("c.csv")["label"].to_list()
     for name in ("said.model", "m.model"):
         assert load_model(name).method.transduction_.tolist() == corrected
-
-
-def test_a_label_that_a_person_corrected_counts_as_changed(run, wrong_labels):
-    said = wrong_labels["said"][0]
-    Path("corrections.csv").write_text(f"row,candidates,label\n0,{said},maybe\n")
-    options = ["--given-label", "said", "--truth", "truth", "--checked", "corrections.csv"]
-    _, err = run.succeeds("clean", "said.csv", *options, "--out", "cleaned.csv")
-    cleaned = pd.read_csv("cleaned.csv")
-    assert cleaned["label"][0] == "maybe"
-    assert f"{(cleaned['label'] != cleaned['said']).sum()} of 80 labels changed" in err
-    before = np.mean(cleaned["said"] == cleaned["truth"])
-    assert f"{before:.1%} were given the right one" in " ".join(err.split())
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
 """The console itself: what is on the screen, or in a log file, when a call has returned."""
 
+import errno
 import io
+import os
 import signal
 import warnings
 
@@ -9,7 +11,9 @@ import pytest
 from rich.console import Console as RichConsole
 from rich.table import Table
 
-from ambilearn.cli.console import LOG_WIDTH, Console, user_console
+from ambilearn import __version__
+from ambilearn.cli.console import EXPECTED, LOG_WIDTH, Console, describe_error, user_console
+from ambilearn.datasets.errors import DatasetError
 
 STAGES = ["reading the table", "fitting PLCL", "writing the table"]
 
@@ -180,3 +184,36 @@ def test_errors_become_one_line(error, capsys):
 def test_too_little_memory_gives_advice():
     with pytest.raises(click.ClickException, match="Use fewer landmarks"), user_console():
         raise MemoryError
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (DatasetError("iris is damaged."), "iris is damaged."),
+        (MemoryError(), "There is not enough memory. Close other programs, or use fewer --jobs."),
+        (OSError("a message of its own."), "a message of its own."),
+        (
+            FileNotFoundError(errno.ENOENT, "No such file or directory", "t.csv"),
+            "t.csv: No such file or directory.",
+        ),
+        (PermissionError(errno.EACCES, "Permission denied"), "Permission denied."),
+    ],
+)
+def test_expected_errors_are_reported_as_they_are(error, message):
+    assert isinstance(error, EXPECTED)
+    assert describe_error(error) == message
+
+
+def test_a_full_disk_has_advice():
+    full = os.strerror(errno.ENOSPC)
+    text = describe_error(OSError(errno.ENOSPC, full, "out.csv"))
+    assert text == f"out.csv: {full}. Free some disk space, or write to another disk."
+
+
+def test_an_unexpected_error_explains_how_to_report_it():
+    error = ZeroDivisionError("a\n  b")
+    assert not isinstance(error, EXPECTED)
+    first, second = describe_error(error).splitlines()
+    assert first.startswith(f"unexpected {type(error).__name__}: ")
+    assert f"ambilearn {__version__}" in second
+    assert "report it with your command and its output when AMBILEARN_DEBUG=1 is set" in second

@@ -4,7 +4,6 @@ import json
 import re
 import shlex
 
-import numpy as np
 import pandas as pd
 import pytest
 from annotators import make_crowd, write_crowd
@@ -79,11 +78,7 @@ def test_images_can_be_named_embedded_or_left_out(table, tmp_path):
 
 
 def test_damaged_and_forbidden_images_are_named_and_the_page_is_written(table, tmp_path):
-    Image.new("RGB", (700, 4)).save(tmp_path / "pics" / "1.png")
-    png = bytearray((tmp_path / "pics" / "1.png").read_bytes())
-    at = png.index(b"IDAT")
-    png[at - 4 : at] = (3).to_bytes(4, "big")  # its length: Pillow raises a SyntaxError
-    (tmp_path / "pics" / "1.png").write_bytes(png)
+    (tmp_path / "pics" / "1.png").write_bytes(b"no image")
     other = tmp_path / "other"
     other.mkdir()
     (other / "secret.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
@@ -140,7 +135,6 @@ def test_same_command_same_page(table, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--candidates", "name"], "has no column 'name'. Did you mean 'names'?"),
         (
             ["--candidates", "names", "--image", "foto"],
             "has no column 'foto'. Did you mean 'photo'?",
@@ -148,8 +142,6 @@ def test_same_command_same_page(table, tmp_path):
         (["--candidates", "names", "--image", "photo", "--no-images"], "cannot be combined"),
         (["--candidates", "names", "--image-folder", "no"], "Directory 'no' does not exist"),
         (["--candidates", "names", "--out", "people.csv"], "use a name that ends in .html"),
-        (["--candidates", "names", "--out", "no/r.html"], "the folder no does not exist"),
-        (["--candidates", "names", "--set", "n_neighbors=0"], "n_neighbors"),
         (["--candidates", "names", "--features", "photo"], "no column is left as a feature"),
         ([], "Missing option '--candidates'"),
     ],
@@ -160,19 +152,6 @@ def test_mistakes_end_in_a_message(table, tmp_path, monkeypatch, arguments, mess
     assert message in " ".join(run("people.csv", *arguments, ok=False).split())
     assert table.read_bytes() == before
     assert not list(tmp_path.glob("*.html"))
-
-
-def test_missing_table_and_missing_corrections(table, tmp_path):
-    assert "gone.csv" in run(tmp_path / "gone.csv", "--candidates", "names", ok=False)
-    output = run(table, "--candidates", "names", "--checked", tmp_path / "c.csv", ok=False)
-    assert "does not exist" in output
-
-
-def test_corrections_of_another_table_are_rejected(table, tmp_path):
-    corrections = tmp_path / "c.csv"
-    corrections.write_text("row,candidates,label\n1,x|y,x\n")
-    output = run(table, "--candidates", "names", "--checked", corrections, ok=False)
-    assert "made for another table" in " ".join(output.split())
 
 
 def test_the_truth_is_reported_and_not_shown(table, tmp_path):
@@ -211,36 +190,6 @@ def test_the_next_command_has_all_options_of_the_table(table, tmp_path):
     assert again.exit_code == 0, again.output
     assert words[-1] == str(tmp_path / "people-cleaned.csv")
     assert (tmp_path / "people-cleaned.csv").exists()
-
-
-def test_one_image_is_singular(table, tmp_path):
-    (tmp_path / "pics" / "2.png").unlink()
-    table.write_text(table.read_text().replace("pics/3.png", "pics/1.png"))
-    lines = [line.replace("pics/2.png", "pics/1.png") for line in table.read_text().splitlines()]
-    lines[1] = lines[1].replace("pics/0.png", "pics/2.png")
-    table.write_text("\n".join(lines) + "\n")
-    output = run(table, *QUICK, "--out", tmp_path / "review.html")
-    assert "1 image cannot be shown (not found), the first is 'pics/2.png'" in output
-
-
-def test_codes_for_no_answer_are_named_as_for_clean(tmp_path):
-    path = tmp_path / "votes.csv"
-    rows = [f"{i % 2 * 5 + i / 20},{i % 2 + 1},{-1 if i % 3 else 2}" for i in range(20)]
-    path.write_text("\n".join(["size,A,B", *rows]) + "\n")
-    options = ["--candidates", "A", "--candidates", "B", "--method", "plknn"]
-    assert "looks like 'no answer'" in run(path, *options, "--out", tmp_path / "r.html")
-    output = run(path, *options, "--no-answer", "-1", "--out", tmp_path / "r.html")
-    assert "looks like 'no answer'" not in output
-    assert data_in(tmp_path / "r.html")["classes"] == ["1", "2"]
-    assert "--no-answer -1 --method plknn --checked" in output
-
-
-def test_a_table_of_three_rows_has_a_page(tmp_path):
-    path = tmp_path / "three.csv"
-    path.write_text("x,names\n1,anna|bob\n2,anna\n8,bob\n")
-    out = tmp_path / "review.html"
-    assert "3 rows" in run(path, "--candidates", "names", "--out", out)
-    assert len(data_in(out)["rows"]) == 3
 
 
 @pytest.fixture
@@ -296,19 +245,6 @@ def test_a_suggestion_that_the_judging_found_is_one_of_the_labels(tmp_path):
     assert {row[6] for row in data["rows"]} == {None}
 
 
-def test_labels_of_judged_answers_can_be_corrected(votes, tmp_path):
-    page, corrections = tmp_path / "review.html", tmp_path / "c.csv"
-    run(votes, *VOTES, "--out", page)
-    data = data_in(page)
-    lines = [f"{i},{data['rows'][i][1]},dodo" for i in range(3)]
-    corrections.write_text("\n".join(["row,candidates,label", *lines]) + "\n")
-    again = run(votes, *VOTES, "--checked", corrections, "--out", page)
-    assert "3 rows corrected by a person" in again
-    assert [row[5] for row in data_in(page)["rows"][:4]] == ["dodo", "dodo", "dodo", None]
-    invoke_clean(votes, *VOTES, "--checked", corrections, "--out", tmp_path / "cleaned.csv")
-    assert pd.read_csv(tmp_path / "cleaned.csv")["label"].to_list()[:3] == ["dodo"] * 3
-
-
 def test_a_row_without_answers_can_be_settled(votes, tmp_path):
     frame = pd.read_csv(votes)
     frame.loc[4, frame.columns[-7:]] = "-1"
@@ -330,8 +266,6 @@ def test_annotators_have_equal_weights_without_skills(votes, tmp_path):
     assert "--no-answer -1 --no-weight-annotators --method plknn --checked" in " ".join(
         output.split()
     )
-    output = run(votes, *VOTES, "--weight-annotators", "--min-votes", 2, ok=False)
-    assert "--weight-annotators and --min-votes cannot be combined" in " ".join(output.split())
 
 
 def test_answers_in_long_form(tmp_path):
@@ -343,34 +277,3 @@ def test_answers_in_long_form(tmp_path):
     assert len(data["rows"]) == 40
     given = pd.read_csv(answers).groupby("item")["label"].agg(set)
     assert [set(row[1].split("|")) for row in data["rows"]] == given.tolist()
-
-
-def test_the_review_page_shows_given_labels_and_suggestions(wrong_labels, tmp_path):
-    less_separate = wrong_labels["x"] + 3 * np.sin(np.arange(80))
-    wrong_labels.assign(x=less_separate).to_csv("said.csv", index=False)
-    options = ["--given-label", "said", "--exclude", "truth"]
-    CliRunner().invoke(main, ["clean", "said.csv", *options, "--out", "cleaned.csv"])
-    err = run("said.csv", *options, "--out", "page.html")
-    assert "labels changed" in err
-    assert "candidate" not in err
-    words = " ".join(err.split())
-    assert "ambilearn clean said.csv --given-label said --exclude truth --checked" in words
-    page = data_in(tmp_path / "page.html")
-    names, cleaned = page["classes"], pd.read_csv("cleaned.csv", keep_default_na=False)
-    for row, cells in zip(page["rows"], cleaned.itertuples(), strict=True):
-        suggestion, rank, given = row[6], *row[8:10]
-        assert names[row[2][0]] == cells.label
-        assert names[given] == cells.said
-        assert ("" if suggestion is None else names[suggestion]) == cells.suggestion
-        assert rank == cells.review_rank
-    # A label that was kept although another is more likely.
-    assert any(row[3][0] < row[3][1] for row in page["rows"] if len(row[3]) > 1)
-
-
-def test_useless_features_give_a_page_without_confidences(wrong_labels, tmp_path):
-    wrong_labels.assign(x=np.arange(80) % 5, said=["no"] * 70 + ["yes"] * 10).to_csv("said.csv")
-    options = ["--given-label", "said", "--features", "x", "--out", "page.html"]
-    assert "better than chance" in " ".join(run("said.csv", *options).split())
-    page = data_in(tmp_path / "page.html")
-    assert page["calibrated"] is False
-    assert {row[10] for row in page["rows"]} == {0}

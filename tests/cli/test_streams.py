@@ -127,3 +127,16 @@ def test_no_file_gets_the_descriptor_of_a_closed_stream(tmp_path, streams):
     assert ran.returncode == 0
     assert target.read_bytes() == b""
     assert ran.stderr.endswith(b"" if state == "closed" else b"kept\n")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not keep to this limit")
+@pytest.mark.parametrize("command", ["clean t.csv --candidates c", "paper run demo --quick"])
+def test_a_limit_of_memory_that_is_too_low_is_one_message(command):
+    line = f"ulimit -v 500000 && exec {sys.executable} -m ambilearn {command}"
+    ran = subprocess.run(["sh", "-c", line], capture_output=True, text=True)
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert ran.stderr == (
+        "Error: The memory of a process is limited to 488 MB, and 1024 MB are needed. Raise "
+        "the limit (`ulimit -v`).\n"
+    )

@@ -8,7 +8,7 @@ import pytest
 
 from ambilearn.confidence import draw_audit
 from ambilearn.datasets import InvalidFileError
-from ambilearn.tables import audit_table
+from ambilearn.tables import audit_table, compare_tables
 
 
 @pytest.fixture(scope="module")
@@ -144,3 +144,9 @@ def test_the_score_has_the_prefix_of_the_label(frame):
     both = frame.rename(columns={"label": "n_label", "score": "n_score"}).assign(score=0.5)
     audited = audit_table(both, "truth", label="n_label")
     np.testing.assert_array_equal(audited.scores, frame["score"])
+
+
+@pytest.mark.parametrize("rows", [slice(None, None, -1), slice(300)], ids=["order", "rows"])
+def test_compared_tables_have_the_same_rows(frame, rows):
+    with pytest.raises(InvalidFileError, match="rows of the audited table in the same order"):
+        compare_tables(audit_table(frame, "truth"), frame[rows])

@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 from annotators import item_names, make_crowd
 
-from ambilearn import registry
-from ambilearn.crowd import Votes, dawid_skene
+from ambilearn.cli.judging import describe_annotators
+from ambilearn.crowd import Votes, dawid_skene, report_annotators
 
 LONG = ["--item", "item", "--annotator", "annotator", "--answer", "label"]
 FEATURES = ["--features-from", "items.csv", "--method", "plknn"]
@@ -223,53 +223,6 @@ def test_fit_rejects_the_same_options(run, crowd, arguments, message):
     assert message in re.sub(r"\s+", " ", err)
 
 
-IMAGES = ["--candidates", "names", "--image", "photo"]
-
-
-@pytest.fixture
-def photos():
-    """A table in which a column names images."""
-    rows = "".join(f"{i}.jpg,{i % 4},{'a|b' if i % 3 else 'b'}\n" for i in range(30))
-    Path("photos.csv").write_text(f"photo,size,names\n{rows}")
-    return "photos.csv"
-
-
-def test_images_are_no_feature_of_other_methods(run, photos):
-    _, err = run.succeeds("clean", photos, *IMAGES, "--method", "plknn", "--out", "o.csv")
-    assert "1 feature: number: size" in err
-
-
-@pytest.mark.parametrize(
-    ("command", "out"), [("clean", "o.csv"), ("fit", "o"), ("review", "o.html")]
-)
-def test_the_column_of_images_must_exist(run, photos, command, out):
-    options = [*IMAGES[:3], "foto", "--method", "plknn", "--out", out]
-    err = run.fails(command, photos, *options)
-    assert "photos.csv has no column 'foto'. Did you mean 'photo'?" in err
-
-
-def test_without_other_columns_the_message_names_the_method_for_images(run):
-    Path("photos.csv").write_text("photo,names\na.jpg,x|y\nb.jpg,y\nc.jpg,x\n")
-    err = run.fails("fit", "photos.csv", *IMAGES, "--out", "m.model")
-    assert "because 'photo' holds images." in " ".join(err.split())
-    assert "--method deepplcl" in " ".join(err.split())
-
-
-def test_a_network_learns_from_the_images_alone(run, photos):
-    options = [*IMAGES, "--method", "deepplcl", "--features", "size", "--out", "m.model"]
-    err = run.fails("fit", photos, *options, status=2)
-    assert "--features, --categorical and --embed cannot be combined with --image" in " ".join(
-        err.split()
-    )
-
-
-def test_a_method_whose_extra_is_missing_says_what_to_install(run, photos, monkeypatch):
-    monkeypatch.setattr(registry, "_is_installed", lambda package: False)
-    err = run.fails("fit", photos, *IMAGES, "--method", "deepplcl", "--out", "m.model")
-    assert "Error: DeepPLCL needs torch: pip install 'ambilearn[deep]'" in err
-    assert "rows" not in err
-
-
 @pytest.mark.parametrize(("command", "out"), [("clean", "o.csv"), ("fit", "o.model")])
 def test_formulas_of_annotators_are_escaped_on_request(run, command, out):
     rows = [f"{i % 2 * 9 + i / 7},{['=a', 'b'][i % 2]},{['=a', 'b'][i % 2]}" for i in range(12)]
@@ -279,3 +232,16 @@ def test_formulas_of_annotators_are_escaped_on_request(run, command, out):
     run.succeeds(command, "t.csv", *options, "--out", out)
     cells = set(pd.read_csv("w-confusions.csv")[["annotator", "right", "given"]].to_numpy().flat)
     assert {"'=ann", "'+ben", "'=a", "b"} == cells
+
+
+def test_the_worst_annotators_with_enough_answers_are_first_and_others_summed_up(said):
+    """Among 59 with more answers, and one who is always wrong in four."""
+    answers = [(i, f"w{a:02d}", "cat") for i in range(30) for a in range(59)]
+    answers += [(i, "half", "cat" if i % 2 else "dog") for i in range(24)]
+    answers += [(i, "few", "dog") for i in range(4)]
+    report = report_annotators(Votes.from_long(answers), ["cat"] * 30)
+    lines = said(describe_annotators, report, "").splitlines()
+    assert lines[0].startswith("61 annotators judged")
+    assert lines[2].rstrip() == "half            24     50% (29%–71%)  cat → dog (12)"
+    assert not any(line.startswith("few ") for line in lines)
+    assert lines[-1].startswith("and 51 more, who agree with the result in 0% to 100% of their")
