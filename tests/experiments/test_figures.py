@@ -101,7 +101,7 @@ def test_bars_connect_methods_within_the_critical_difference():
 
 
 def test_files_are_the_same_twice(small, tmp_path):
-    first, second = (figure_files(build_figures(small), tmp_path) for _ in range(2))
+    first, second = (dict(figure_files(build_figures(small), tmp_path)) for _ in range(2))
     assert sorted(path.name for path in first) == [
         "small-curves.png",
         "small-curves.svg",

@@ -67,7 +67,7 @@ def test_latex_is_escaped(table):
 
 def test_every_table_of_a_real_run_in_every_form(small, tmp_path):
     tables = build_tables(small)
-    files = table_files(tables, tmp_path)
+    files = dict(table_files(tables, tmp_path))
     assert sorted(path.name for path in files) == sorted(
         f"{table.name}.{ending}" for table in tables for ending in ("md", "csv", "tex")
     )

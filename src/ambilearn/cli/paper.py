@@ -42,17 +42,22 @@ def _open_results(store: Path, **choice: Any) -> tuple[list["ExperimentResults"]
     return [ExperimentResults(spec, opened) for spec in specs], opened
 
 
-def _write(files: dict[Path, bytes], store: Path, *, names: tuple[str, ...], **choice: Any) -> None:
-    """Write and list files, but not over the store, its SQLite files or an experiment."""
-    from ambilearn._utils.files import atomic_write
-
+def _check_outputs(
+    outputs: list[Path], store: Path, *, names: tuple[str, ...], **choice: Any
+) -> None:
+    """Raise an error if an output would overwrite the store, its SQLite files or a spec."""
     database = os.path.realpath(store)
     others = [f"{database}{ending}" for ending in ("-wal", "-shm", "-journal", "-lock")]
-    for folder in {path.parent for path in files}:
+    for folder in {path.parent for path in outputs}:
         folder.mkdir(parents=True, exist_ok=True)
-    specs = [name for name in names if name.endswith(".toml")]
-    check_outputs(list(files), [store, *others, *specs])
-    for path, content in files.items():
+    check_outputs(outputs, [store, *others, *(name for name in names if name.endswith(".toml"))])
+
+
+def _write(files: list[tuple[Path, bytes]]) -> None:
+    """Write and list files."""
+    from ambilearn._utils.files import atomic_write
+
+    for path, content in files:
         with atomic_write(path) as file:
             file.write(content)
         Console().say(str(path))
@@ -70,10 +75,11 @@ def tables(store: Path, out: Path | None, **choice: Any) -> None:
     console = Console()
     with opened:
         built = [table for experiment in experiments for table in build_tables(experiment)]
+    files = [] if out is None else table_files(built, out)
+    _check_outputs([path for path, _ in files], store, **choice)
     for table in built:
         console.print(to_rich(table))
-    if out is not None:
-        _write(table_files(built, out), store, **choice)
+    _write(files)
 
 
 @paper.command()
@@ -85,8 +91,9 @@ def figures(store: Path, out: Path, **choice: Any) -> None:
 
     experiments, opened = _open_results(store, **choice)
     with opened:
-        built = {k: v for experiment in experiments for k, v in build_figures(experiment).items()}
-    _write(figure_files(built, out), store, **choice)
+        files = [file for found in experiments for file in figure_files(build_figures(found), out)]
+    _check_outputs([path for path, _ in files], store, **choice)
+    _write(files)
 
 
 @paper.command()
@@ -104,8 +111,9 @@ def report(store: Path, out: Path, **choice: Any) -> None:
 
     experiments, opened = _open_results(store, **choice)
     with opened:
+        _check_outputs([out], store, **choice)
         page = render_report(experiments, opened)
-    _write({out: page.encode()}, store, **choice)
+    _write([(out, page.encode())])
 
 
 @paper.command()
@@ -133,7 +141,9 @@ def verify(store: Path, out: Path | None, **choice: Any) -> None:
             "the measured numbers."
         )
     if out is not None and table.rows:
-        _write(table_files([table], out), store, **choice)
+        files = table_files([table], out)
+        _check_outputs([path for path, _ in files], store, **choice)
+        _write(files)
     failures = {result.key for experiment in experiments for result in experiment.failures}
     if failures:
         raise click.ClickException(

@@ -133,7 +133,7 @@ def _training_outputs(model: PartialLabelClassifier) -> Iterator[OutputBlock]:
 def _outputs_of_folds(folds: list[Fold]) -> Iterator[OutputBlock]:
     """Outputs of estimators that were fitted without a fold of the rows."""
     for fold in folds:
-        for part in row_blocks(len(fold.rows), 4 * len(fold.model.classes_)):
+        for part in row_blocks(len(fold.rows), 4 * fold.model.classes_.shape[0]):
             block = index_rows(fold.X, np.arange(part.start, part.stop))
             yield OutputBlock(fold.rows[part], _outputs(fold.model, block))
 

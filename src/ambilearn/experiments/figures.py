@@ -64,13 +64,13 @@ def build_figures(experiment: ExperimentResults) -> dict[str, tuple[str, Any]]:
     return figures
 
 
-def figure_files(figures: dict[str, tuple[str, Any]], folder: Path) -> dict[Path, bytes]:
-    """Content of the files of the figures, as SVG and PNG."""
-    return {
-        folder / f"{name}.{ending}": draw(figure, ending)
+def figure_files(figures: dict[str, tuple[str, Any]], folder: Path) -> list[tuple[Path, bytes]]:
+    """Files of the figures, as SVG and PNG, with their content."""
+    return [
+        (folder / f"{name}.{ending}", draw(figure, ending))
         for name, (_, figure) in figures.items()
         for ending in _METADATA
-    }
+    ]
 
 
 def draw(figure: Any, ending: str) -> bytes:

@@ -92,10 +92,10 @@ def _escape(text: str) -> str:
 WRITERS = {"md": to_markdown, "csv": to_csv, "tex": to_latex}
 
 
-def table_files(tables: list[Table], folder: Path) -> dict[Path, bytes]:
-    """Content of the files of the tables, in every format."""
-    return {
-        folder / f"{table.name}.{ending}": write(table).encode()
+def table_files(tables: list[Table], folder: Path) -> list[tuple[Path, bytes]]:
+    """Files of the tables, in every format, with their content."""
+    return [
+        (folder / f"{table.name}.{ending}", write(table).encode())
         for table in tables
         for ending, write in WRITERS.items()
-    }
+    ]

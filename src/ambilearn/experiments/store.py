@@ -97,8 +97,8 @@ class Store:
         columns = {name for _, name, *_ in self._connection.execute("PRAGMA table_info(results)")}
         if tables and not columns >= _COLUMNS:
             raise StoreError(
-                f"{self.path} is another database (it has the table {min(tables)!r}), not a result "
-                "store, and was not changed. Pass another --store."
+                f"{self.path} is another database (it has the table {min(tables)!r}) or a store of "
+                "an earlier version, and was not changed. Pass another --store."
             )
         ((found, *_),) = self._connection.execute("PRAGMA integrity_check(1)")
         if found != "ok":
