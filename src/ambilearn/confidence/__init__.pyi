@@ -1,5 +1,7 @@
 from .audits import AuditSample as AuditSample
+from .audits import LabelComparison as LabelComparison
 from .audits import ShareEstimate as ShareEstimate
+from .audits import compare_labels as compare_labels
 from .audits import draw_audit as draw_audit
 from .audits import estimate_share_right as estimate_share_right
 from .calibration import Calibration as Calibration
@@ -7,8 +9,6 @@ from .calibration import fit_temperature as fit_temperature
 from .calibration import scale_scores as scale_scores
 from .checked import AuditedClassifier as AuditedClassifier
 from .checked import CheckedCalibration as CheckedCalibration
-from .compare import LabelComparison as LabelComparison
-from .compare import compare_labels as compare_labels
 from .diagram import ReliabilityDisplay as ReliabilityDisplay
 from .doubt import Doubt as Doubt
 from .doubt import LabelDoubt as LabelDoubt

@@ -9,18 +9,15 @@ from sklearn.utils import indexable
 from ambilearn._utils.array_checks import check_structure
 from ambilearn._utils.sklearn_compat import _num_samples
 from ambilearn._utils.types import AnyCandidates, Estimator, Label
-from ambilearn.backend import HOST, HostSupport
+from ambilearn.backend import HOST
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.candidates import as_candidates
+from ambilearn.candidates.sets import has_ordinary_labels
 from ambilearn.confidence.doubt import Doubt
-from ambilearn.confidence.held_out import HeldOut, hold_out, join_blocks
-from ambilearn.confidence.missing_truth import judge_sets
+from ambilearn.confidence.held_out import hold_out
+from ambilearn.confidence.missing_truth import doubt_of_outputs, judge_sets
 from ambilearn.confidence.tuned_ridge import tuned_outputs
-from ambilearn.confidence.wrong_labels import (
-    has_ordinary_labels,
-    judge_labels,
-    read_probabilities,
-)
+from ambilearn.confidence.wrong_labels import judge_labels, read_probabilities
 from ambilearn.kernel.leave_one_out import OutputBlock
 from ambilearn.learners import method_inside, without_preprocessing
 from ambilearn.methods.plcl import PLCL
@@ -193,11 +190,3 @@ def find_doubtful(
     X, estimator = without_preprocessing(X, PLCL() if estimator is None else estimator)
     held_out = hold_out(estimator, X, candidates, n_folds, random_state, progress)
     return doubt_of_outputs(held_out, candidates, random_state)
-
-
-def doubt_of_outputs(held_out: HeldOut, candidates: HostSupport, random_state: int | None) -> Doubt:
-    """Doubt by the held-out outputs of an estimator."""
-    if has_ordinary_labels(candidates.sets):
-        outputs = join_blocks(held_out.outputs(), candidates.sets.shape)
-        return judge_labels(outputs, candidates.sets)
-    return judge_sets(held_out.outputs, candidates, random_state, of_member=not held_out.own)

@@ -31,8 +31,10 @@ from scipy.optimize import minimize
 from scipy.special import expit, gammaln, logit, logsumexp, softmax
 
 from ambilearn.backend import HostSupport
+from ambilearn.candidates.sets import has_ordinary_labels
 from ambilearn.confidence.doubt import Doubt
-from ambilearn.confidence.held_out import pairs_of_rows
+from ambilearn.confidence.held_out import HeldOut, join_blocks, pairs_of_rows
+from ambilearn.confidence.wrong_labels import judge_labels
 from ambilearn.kernel.leave_one_out import OutputBlock
 
 Floats = NDArray[np.float64]
@@ -152,6 +154,14 @@ def _fit_share(log_odds: Floats, weights: Floats) -> float:
         if abs(share - before) < _TOLERANCE:
             break
     return float(share)
+
+
+def doubt_of_outputs(held_out: HeldOut, candidates: HostSupport, random_state: int | None) -> Doubt:
+    """Doubt by the held-out outputs of an estimator."""
+    if has_ordinary_labels(candidates.sets):
+        outputs = join_blocks(held_out.outputs(), candidates.sets.shape)
+        return judge_labels(outputs, candidates.sets)
+    return judge_sets(held_out.outputs, candidates, random_state, of_member=not held_out.own)
 
 
 def judge_sets(

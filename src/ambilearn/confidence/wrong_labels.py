@@ -18,7 +18,7 @@ References
 """
 
 from collections.abc import Collection
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,11 +49,6 @@ _TOLERANCE = 1e-3  # change of N in a round below which the rounds end
 _LOG_TEMPERATURES = tuple(np.log([0.3, 300.0]))  # of outputs whose mean range in a row is one
 
 
-def has_ordinary_labels(sets: CandidateSets) -> bool:
-    """Whether each row has one label. A sparse mask is for labels too many for a dense matrix."""
-    return bool((sets.sizes == 1).all()) and not sets.sparse_mask
-
-
 def judge_labels(outputs: NDArray[np.float64], sets: CandidateSets) -> LabelDoubt:
     """Find wrong labels by the noise model, given one label for each row.
 
@@ -72,13 +67,13 @@ def judge_labels(outputs: NDArray[np.float64], sets: CandidateSets) -> LabelDoub
             "rows, or pass the held-out probabilities of a better model."
         )
         return _unchanged(sets, probability=np.nan)
-    model = fit_noise_model(outputs, given, row_weights)
-    others = model.posterior.copy()
+    posterior, matrix, _ = fit_noise_model(outputs, given, row_weights)
+    others = posterior.copy()
     others[rows, given] = 0.0
     wrong = others.sum(axis=1)
     others[rows, given] = -1.0
     best = others.argmax(axis=1)
-    change = others[rows, best] > _ODDS * model.posterior[rows, given]
+    change = others[rows, best] > _ODDS * posterior[rows, given]
     # Without its only row, a label is unknown to the classifier: there is no evidence against it.
     change &= np.bincount(given)[given] > 1
     label = np.where(change, best, given)
@@ -87,10 +82,10 @@ def judge_labels(outputs: NDArray[np.float64], sets: CandidateSets) -> LabelDoub
         other=classes[best],
         label=classes[label],
         change=change,
-        confidence=model.posterior[rows, label],
-        probabilities=model.posterior,
+        confidence=posterior[rows, label],
+        probabilities=posterior,
         classes=classes,
-        noise_matrix=model.matrix,
+        noise_matrix=matrix,
     )
 
 
@@ -152,32 +147,11 @@ def read_probabilities(
     return np.log(np.maximum(table, _SMALLEST_PROBABILITY)), sets
 
 
-class NoiseModel(NamedTuple):
-    """The noise model fitted to given labels.
-
-    Parameters
-    ----------
-    held_out : ndarray of shape (n, l)
-        Probabilities F from the features alone.
-    posterior : ndarray of shape (n, l)
-        Probabilities T from the features and the given label.
-    matrix : ndarray of shape (l, l)
-        Probability N of each given label (column) for each true label (row).
-    temperature : float
-        The factor b of the outputs.
-    """
-
-    held_out: NDArray[np.float64]
-    posterior: NDArray[np.float64]
-    matrix: NDArray[np.float64]
-    temperature: float
-
-
 def fit_noise_model(
     outputs: NDArray[np.float64],
     given: NDArray[np.intp],
     row_weights: NDArray[np.float64] | None = None,
-) -> NoiseModel:
+) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
     r"""Fit temperature and noise matrix to the given labels.
 
     Each round searches for *b* on a line, then improves *N* by steps of expectation maximization:
@@ -202,7 +176,12 @@ def fit_noise_model(
 
     Returns
     -------
-    NoiseModel
+    posterior : ndarray of shape (n, l)
+        Probabilities T from the features and the given label.
+    matrix : ndarray of shape (l, l)
+        Probability N of each given label (column) for each true label (row).
+    temperature : float
+        The factor b of the outputs.
     """
     n, l = outputs.shape
     weights = np.ones(n) if row_weights is None else row_weights
@@ -217,7 +196,7 @@ def fit_noise_model(
             matrix = _update_matrix(posterior.T @ one_hot)
         if np.abs(matrix - before).max() < _TOLERANCE:
             break
-    return NoiseModel(held_out, _posterior(held_out, matrix, given), matrix, temperature)
+    return _posterior(held_out, matrix, given), matrix, temperature
 
 
 def _posterior(held_out: Any, matrix: Any, given: Any) -> NDArray[np.float64]:

@@ -15,8 +15,8 @@ from ambilearn.backend.arrays import to_numpy
 from ambilearn.base import PartialLabelClassifier
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.confidence.doubt import Doubt, LabelDoubt
-from ambilearn.confidence.find_doubtful import doubt_of_outputs
 from ambilearn.confidence.held_out import hold_out
+from ambilearn.confidence.missing_truth import doubt_of_outputs
 from ambilearn.learners import find_ridge_method, method_inside, without_preprocessing
 from ambilearn.methods.plcl import PLCL
 from ambilearn.tables.candidate_table import CandidateTable

@@ -11,9 +11,15 @@ from ambilearn._utils.labels import is_missing
 from ambilearn._utils.text import normalize_label, pluralize, shorten_repr
 from ambilearn._utils.types import Label
 from ambilearn._utils.warnings import warn_user
-from ambilearn.confidence.audits import AuditSample, ShareEstimate, draw_audit, estimate_share_right
+from ambilearn.confidence.audits import (
+    AuditSample,
+    LabelComparison,
+    ShareEstimate,
+    compare_labels,
+    draw_audit,
+    estimate_share_right,
+)
 from ambilearn.confidence.checked import CheckedCalibration
-from ambilearn.confidence.compare import LabelComparison, compare_labels
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.frames import check_columns
 from ambilearn.datasets.label_cells import whole_number_text

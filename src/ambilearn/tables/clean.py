@@ -13,8 +13,8 @@ from ambilearn._utils.types import Params
 from ambilearn._utils.warnings import InterruptedWarning, warn_user
 from ambilearn.backend import HOST
 from ambilearn.confidence.doubt import Doubt
-from ambilearn.confidence.find_doubtful import doubt_of_outputs
 from ambilearn.confidence.held_out import HeldOut, hold_out
+from ambilearn.confidence.missing_truth import doubt_of_outputs
 from ambilearn.tables.candidate_table import CandidateTable
 from ambilearn.tables.description import NEW_COLUMNS
 from ambilearn.tables.fit import fit_with_outputs, rows_on_device
