@@ -97,8 +97,7 @@ def _largest(table: NDArray[np.float64], k: int) -> NDArray[np.bool_]:
     smallest = np.partition(table, -k, axis=1)[:, -k, None]
     above, tied = table > smallest, table == smallest
     n_tied = k - above.sum(axis=1, keepdims=True)
-    mask: NDArray[np.bool_] = above | (tied & (tied.cumsum(axis=1) <= n_tied))
-    return mask
+    return above | (tied & (tied.cumsum(axis=1) <= n_tied))
 
 
 def _classifier_scores(

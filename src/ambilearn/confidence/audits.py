@@ -118,8 +118,7 @@ def _draw_sequence(strata: NDArray[np.intp], rng: Any) -> NDArray[np.intp]:
     sizes = np.bincount(strata)
     place = np.arange(len(strata)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     key = (place + np.repeat(rng.uniform(size=len(sizes)), sizes)) / np.repeat(sizes, sizes)
-    sequence: NDArray[np.intp] = mixed[np.argsort(key, kind="stable")]
-    return sequence
+    return mixed[np.argsort(key, kind="stable")]
 
 
 @dataclass(frozen=True)

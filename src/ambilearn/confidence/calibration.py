@@ -96,8 +96,7 @@ def with_top_confidence(
     by_row = np.lexsort((-proba, rows))  # ties keep the order of the labels
     is_top[by_row[starts]] = 1.0
     target = np.where(raised[rows], is_top, uniform[rows])
-    mixed: NDArray[np.float64] = (1 - share[rows]) * proba + share[rows] * target
-    return mixed
+    return (1 - share[rows]) * proba + share[rows] * target
 
 
 def scale_scores(scores: ArrayLike, inverse_temperature: float) -> NDArray[np.float64]:
@@ -123,8 +122,7 @@ def scale_scores(scores: ArrayLike, inverse_temperature: float) -> NDArray[np.fl
     >>> scale_scores(np.log([[0.6, 0.3, 0.1]]), 2.0).round(2)
     array([[0.78, 0.2 , 0.02]])
     """
-    scaled: NDArray[np.float64] = softmax(inverse_temperature * np.asarray(scores), axis=1)
-    return scaled
+    return softmax(inverse_temperature * np.asarray(scores), axis=1)
 
 
 def fit_temperature(

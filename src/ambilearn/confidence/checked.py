@@ -118,8 +118,7 @@ class CheckedCalibration:
         n = len(self._reference)
         ends = [np.searchsorted(self._reference, scores, side) for side in ("left", "right")]
         rank = np.clip((np.mean(ends, axis=0) + 0.5) / (n + 1), 0.5 / (n + 1), 1 - 0.5 / (n + 1))
-        quantile: NDArray[np.float64] = ndtri(rank)
-        return quantile
+        return ndtri(rank)
 
 
 def _as_scores(score: ArrayLike) -> NDArray[np.float64]:
@@ -135,8 +134,7 @@ def _as_scores(score: ArrayLike) -> NDArray[np.float64]:
 
 
 def _clipped_logit(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    clipped: NDArray[np.float64] = logit(np.clip(scores, _EDGE, 1 - _EDGE))
-    return clipped
+    return logit(np.clip(scores, _EDGE, 1 - _EDGE))
 
 
 def _fit_curve(
@@ -289,8 +287,7 @@ class AuditedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         labels : ndarray of shape (n,)
         """
         check_is_fitted(self)
-        labels: Array = self.classes_[self._scores(X).argmax(axis=1)]
-        return labels
+        return self.classes_[self._scores(X).argmax(axis=1)]
 
     def _scores(self, X: Matrix) -> NDArray[np.float64]:
         proba = np.asarray(to_numpy(self.estimator_.predict_proba(X)), dtype=np.float64)

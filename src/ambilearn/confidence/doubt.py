@@ -157,8 +157,7 @@ class Doubt:
                 weight = _MEMBER_WEIGHT if self.of_member else _OWN_WEIGHT
                 log_odds[known] += weight * _clipped_logit(held_out)
         doubt = _DOUBT_ODDS * self.score / (1 + (_DOUBT_ODDS - 1) * self.score)
-        wrong: NDArray[np.float64] = 1 - (1 - doubt) * expit(log_odds)
-        return wrong
+        return 1 - (1 - doubt) * expit(log_odds)
 
     def in_sets(self) -> "Doubt":
         """The doubt for labels that are chosen among the candidates."""
@@ -178,8 +177,7 @@ class Doubt:
 
 
 def _clipped_logit(probability: NDArray[np.float64]) -> NDArray[np.float64]:
-    log_odds: NDArray[np.float64] = logit(np.clip(probability, _SMALLEST, 1 - _SMALLEST))
-    return log_odds
+    return logit(np.clip(probability, _SMALLEST, 1 - _SMALLEST))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -42,8 +42,7 @@ class HeldOut(NamedTuple):
 
     def probabilities(self, shape: tuple[int, int]) -> NDArray[np.float64]:
         """Probabilities of all labels, of shape (n, l)."""
-        found: NDArray[np.float64] = self.method._confidences(join_blocks(self.outputs(), shape))
-        return found
+        return self.method._confidences(join_blocks(self.outputs(), shape))
 
 
 def hold_out(

@@ -201,8 +201,7 @@ def fit_noise_model(
 
 def _posterior(held_out: Any, matrix: Any, given: Any) -> NDArray[np.float64]:
     joint = held_out * matrix[:, given].T
-    posterior: NDArray[np.float64] = joint / joint.sum(axis=1, keepdims=True)
-    return posterior
+    return joint / joint.sum(axis=1, keepdims=True)
 
 
 def _best_temperature(outputs: Any, given: Any, matrix: Any, weights: Any) -> float:
@@ -224,10 +223,7 @@ def _update_matrix(counts: NDArray[np.float64]) -> NDArray[np.float64]:
     total = counts.sum()
     rate = (1 + total - np.trace(counts)) / (2 + total)
     common = _PRIOR_ROWS * _common_matrix(rate, len(counts))
-    updated: NDArray[np.float64] = (counts + common) / (
-        counts.sum(axis=1, keepdims=True) + _PRIOR_ROWS
-    )
-    return updated
+    return (counts + common) / (counts.sum(axis=1, keepdims=True) + _PRIOR_ROWS)
 
 
 def _common_matrix(rate: float, n_labels: int) -> NDArray[np.float64]:

@@ -400,8 +400,7 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         labels : ndarray of shape (n,)
         """
         check_is_fitted(self)
-        labels: Array = self.estimator_.predict(X)
-        return labels
+        return self.estimator_.predict(X)
 
     def predict_proba(self, X: Matrix) -> NDArray[np.float64]:
         """Confidence of every label, by the features of the rows.
@@ -445,8 +444,7 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 "pass one true label for each row. Without true labels, evidence_ of the fit "
                 "measures how well the features predict the answers."
             )
-        share: float = super().score(X, y, sample_weight)
-        return share
+        return super().score(X, y, sample_weight)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

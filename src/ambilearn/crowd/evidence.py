@@ -168,8 +168,7 @@ def _answers(
 def at_least(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
     """Probabilities without zeros, so that no answer is impossible; rows sum to one."""
     positive = np.maximum(probabilities, _LEAST)
-    scaled: NDArray[np.float64] = positive / positive.sum(axis=-1, keepdims=True)
-    return scaled
+    return positive / positive.sum(axis=-1, keepdims=True)
 
 
 def shared_log_likelihood(

@@ -47,14 +47,10 @@ class HeldOutByRidge:
         support = HOST.support(candidates)
 
         def held_out(targets: NDArray[np.float64]) -> Iterable[OutputBlock]:
-            outputs: Iterable[OutputBlock] = self._regressor.held_out(
-                support.scatter(targets).ravel()
-            )
-            return outputs
+            return self._regressor.held_out(support.scatter(targets).ravel())
 
         outputs = join_blocks(held_out(project_outputs(held_out, support)), candidates.shape)
-        confidences: NDArray[np.float64] = self._method._confidences(outputs)
-        return confidences
+        return self._method._confidences(outputs)
 
 
 class HeldOutByFolds:

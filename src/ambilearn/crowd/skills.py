@@ -72,8 +72,7 @@ class Skills:
     def confusion(self) -> NDArray[np.float64]:
         """The smoothed confusion matrices *C*, shape (n_annotators, n_labels, n_labels)."""
         smoothed = self.counts + self.smoothing * self.pooled
-        matrices: NDArray[np.float64] = smoothed / smoothed.sum(axis=2, keepdims=True)
-        return matrices
+        return smoothed / smoothed.sum(axis=2, keepdims=True)
 
     def log_likelihood(self, votes: Votes) -> NDArray[np.float64]:
         r"""Log-likelihood of the answers to each item for each label, shape (n_items, n_labels).
@@ -87,14 +86,12 @@ class Skills:
     @property
     def _totals(self) -> NDArray[np.float64]:
         """Answers of each annotator by right label, shape (n_annotators, n_labels)."""
-        totals: NDArray[np.float64] = self.counts.sum(axis=2)
-        return totals
+        return self.counts.sum(axis=2)
 
     def _smoothed(self, hits: Any, totals: Any, given: Any) -> NDArray[np.float64]:
         """Entries of the confusion matrices from counts of answers, shape (n_answers, n_labels)."""
         s = self.smoothing
-        entries: NDArray[np.float64] = (hits + s * self.pooled.T[given]) / (totals + s)
-        return entries
+        return (hits + s * self.pooled.T[given]) / (totals + s)
 
     def held_out_probabilities(
         self, votes: Votes, confidences: NDArray[np.float64]
@@ -160,8 +157,7 @@ def choose_smoothing(counts: NDArray[np.float64]) -> float:
 def pool_counts(counts: NDArray[np.float64]) -> NDArray[np.float64]:
     r"""Confusion matrix :math:`\bar C` of all annotators together, shape (n_labels, n_labels)."""
     pooled = counts.sum(axis=0) + 1 / counts.shape[1]
-    matrix: NDArray[np.float64] = pooled / pooled.sum(axis=1, keepdims=True)
-    return matrix
+    return pooled / pooled.sum(axis=1, keepdims=True)
 
 
 def answer_counts(votes: Votes, confidences: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -181,15 +177,13 @@ def sum_by_group(
     """Sums of the rows of each group, shape (n_groups, n_columns)."""
     places = groups, np.arange(len(groups))
     table = sparse.csr_array((np.ones(len(groups)), places), shape=(n_groups, len(groups)))
-    sums: NDArray[np.float64] = table @ values
-    return sums
+    return table @ values
 
 
 def _repeats(keys: NDArray[np.intp]) -> NDArray[np.intp]:
     """Number of equal keys of each key."""
     _, places, numbers = np.unique(keys, return_inverse=True, return_counts=True)
-    repeats: NDArray[np.intp] = numbers[places]
-    return repeats
+    return numbers[places]
 
 
 def normalize(

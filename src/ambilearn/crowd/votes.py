@@ -268,8 +268,7 @@ class Votes:
     @property
     def unanswered(self) -> Array:
         """Names of the items without an answer."""
-        names: Array = self.items[self.answers_per_item == 0]
-        return names
+        return self.items[self.answers_per_item == 0]
 
     def counts(self) -> sparse.csr_array:
         """Answers for every item and label, shape (n_items, n_labels)."""

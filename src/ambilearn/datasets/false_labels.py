@@ -142,8 +142,7 @@ def _out_of_fold_confidences(
 
 def _skip(values: Array | int, excluded: NDArray[np.intp]) -> NDArray[np.intp]:
     """Map positions among the labels without the excluded one to label numbers."""
-    labels: NDArray[np.intp] = values + (values >= excluded)
-    return labels
+    return values + (values >= excluded)
 
 
 NOISE_KINDS = ("swap", "drop")

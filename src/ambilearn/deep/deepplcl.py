@@ -534,8 +534,7 @@ class DeepPLCL(
 
     def _confidences(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         shares: NDArray[np.float64] = np.exp(scores)
-        normalized: NDArray[np.float64] = shares / shares.sum(axis=1, keepdims=True)
-        return normalized
+        return shares / shares.sum(axis=1, keepdims=True)
 
     def transform(self, X: Any) -> NDArray[np.float32]:
         """Features of the rows: the output of the network below the heads.
@@ -553,8 +552,7 @@ class DeepPLCL(
         from ambilearn.deep.networks import compute_features
 
         rows = self._validate_rows(X, reset=False)
-        features: NDArray[np.float32] = compute_features(*self._new_rows(rows)).cpu().numpy()
-        return features
+        return compute_features(*self._new_rows(rows)).cpu().numpy()
 
     @property
     def _n_features_out(self) -> int:

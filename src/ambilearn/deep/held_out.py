@@ -62,13 +62,11 @@ def check_left_out_rows(trainer: Trainer) -> None:
 
 def _inputs(trainer: Trainer, index: NDArray[np.int64]) -> NDArray[np.float32]:
     batch = trainer.prepare(trainer.rows.batch(torch.from_numpy(index), trainer.device))
-    found: NDArray[np.float32] = batch.flatten(1).cpu().numpy()
-    return found
+    return batch.flatten(1).cpu().numpy()
 
 
 def _labels(trainer: Trainer, index: NDArray[np.int64]) -> NDArray[np.int64]:
     """Most probable label of some rows, by the average of the weights."""
     rows = trainer.rows.take(torch.from_numpy(index))
     outputs = compute_outputs(trainer.average, rows, trainer.prepare, mirror=False)
-    found: NDArray[np.int64] = outputs[0].argmax(1).numpy()
-    return found
+    return outputs[0].argmax(1).numpy()

@@ -186,10 +186,7 @@ class Pretrained(nn.Module):
         """Features of shape (b, d)."""
         if x.shape[2:] != self.size:
             x = interpolate(x, self.size, mode="bicubic", antialias=True)
-        features: Tensor = self.network({"pixel_values": x, "modality": "image"})[
-            "sentence_embedding"
-        ]
-        return features
+        return self.network({"pixel_values": x, "modality": "image"})["sentence_embedding"]
 
 
 class Frozen(nn.Sequential):

@@ -260,14 +260,13 @@ class Trainer:
     ) -> NDArray[np.float64]:
         """P of all rows, from the outputs f and f̂ of the final network."""
         prior = self.prior()
-        found: NDArray[np.float64] = make_targets(
+        return make_targets(
             self.settings.objective,
             [torch.from_numpy(ordinary).clamp(min=1e-300).log()],
             torch.from_numpy(complementary).logit(1e-12),
             self.labels.mask.cpu(),
             None if prior is None else prior.cpu().double(),
         ).numpy()
-        return found
 
 
 def mix_settled(x: Tensor, confidences: Tensor, uniform: Tensor) -> tuple[Tensor, Tensor]:

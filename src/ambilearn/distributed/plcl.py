@@ -363,8 +363,7 @@ class DistributedPLCL(PLCL):
 
 
 def _total(parts: list[Delayed]) -> Parts:
-    total: Parts = rounds.tree_sum(parts).compute()
-    return total
+    return rounds.tree_sum(parts).compute()
 
 
 def _global_terms(weights: PLCLWeights, fits: list[RidgeFit]) -> float:

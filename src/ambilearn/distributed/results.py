@@ -36,8 +36,7 @@ def predict_blocks(model: PLCL, method: str, X: Matrix, meta: Array) -> da.Array
     shape: Params = {"drop_axis": 1}
     if meta.ndim == 2:
         shape = {"chunks": (X.chunks[0], len(model.classes_))}
-    predicted: da.Array = X.map_blocks(_apply, model, method, meta=meta, **shape)
-    return predicted
+    return X.map_blocks(_apply, model, method, meta=meta, **shape)
 
 
 def _apply(block: Matrix, model: PLCL, method: str) -> Array:
@@ -102,15 +101,13 @@ class RowResults:
         matrix = self._matrices[which]
         if self._sparse:
             return matrix
-        dense: da.Array = da.map_blocks(_dense, matrix, off_support, meta=np.empty((0, 0)))
-        return dense
+        return da.map_blocks(_dense, matrix, off_support, meta=np.empty((0, 0)))
 
     def transduction(self) -> da.Array:
         """Candidate with the largest confidence in every row, shape (n,)."""
-        best: da.Array = da.map_blocks(
+        return da.map_blocks(
             _best, self._matrices[0], self._classes, drop_axis=1, meta=self._classes[:0]
         )
-        return best
 
 
 _EMPTY = sparse.csr_array((0, 0))

@@ -130,8 +130,7 @@ def load_model(folder: Path, content: str, device: str | None) -> Encode:
     The last model is kept. ``content`` is its :func:`hash_model`: if a file changes, the model is
     loaded again.
     """
-    encode: Encode = load_network(folder, device).eval().encode
-    return encode
+    return load_network(folder, device).eval().encode
 
 
 def load_network(folder: Path, device: str | None) -> Any:

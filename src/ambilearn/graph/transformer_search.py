@@ -136,8 +136,7 @@ class TransformerSearch:
         # With many duplicates the row itself may be missing; then drop the last neighbor.
         keep = found != short[:, None]
         keep[keep.all(axis=1), -1] = False
-        others: NDArray[np.intp] = found[keep].reshape(len(short), k)
-        return others
+        return found[keep].reshape(len(short), k)
 
 
 def _make_transformer(neighbors: str | BaseEstimator, X: Matrix, k: int) -> BaseEstimator:

@@ -181,8 +181,7 @@ class PrimalRidge:
         features = features.toarray() if sparse.issparse(features) else features
         weighted = targets if self._row_weights is None else self._row_weights[rows, None] * targets
         fit = self.solve(features.T @ weighted, weighted.sum(axis=0))
-        outputs: Array = self._features @ fit.coef + fit.intercept
-        return outputs
+        return self._features @ fit.coef + fit.intercept
 
     def _blocks(self, per_row: int = 0) -> Iterator[slice]:
         numbers = per_row + 2 * self._features.shape[1]

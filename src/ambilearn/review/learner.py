@@ -208,8 +208,7 @@ class Learner:
 
         Available if ``has_update``.
         """
-        influence: NDArray[np.float64] = self._regressor.influence(rows, changes)
-        return influence
+        return self._regressor.influence(rows, changes)
 
 
 class GivenLabelLearner(Learner):

@@ -364,8 +364,7 @@ class ReviewSession:
         doubt = self.results_.doubt
         if doubt is None:
             return np.full(self.n_rows, None)
-        suggestion: Array = doubt.suggestion
-        return suggestion
+        return doubt.suggestion
 
     @property
     def random_rows_(self) -> list[int]:

@@ -186,5 +186,4 @@ class _Change:
 
     def __getitem__(self, at: tuple[NDArray[np.intp], NDArray[np.intp]]) -> NDArray[np.float64]:
         rows, labels = at
-        values: NDArray[np.float64] = self._values[rows, self._column[labels]]
-        return values
+        return self._values[rows, self._column[labels]]

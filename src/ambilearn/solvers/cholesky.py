@@ -76,14 +76,12 @@ class LapackFactor(NamedTuple):
 
     def solve_lower(self, columns: _Matrix) -> _Matrix:
         r"""The product :math:`L^{-1} C` with columns *C* of shape (n, c)."""
-        solved: _Matrix = solve_triangular(self.lower, columns, lower=True, check_finite=False)
-        return solved
+        return solve_triangular(self.lower, columns, lower=True, check_finite=False)
 
     def solve_upper(self, columns: _Matrix) -> _Matrix:
         r"""The product :math:`L^{-\top} C` with columns *C* of shape (n, c)."""
         how = {"lower": True, "trans": "T", "check_finite": False}
-        solved: _Matrix = solve_triangular(self.lower, columns, **how)
-        return solved
+        return solve_triangular(self.lower, columns, **how)
 
     def inverse_diagonal(self) -> NDArray[np.float64]:
         r"""The diagonal of :math:`(LL^\top)^{-1}`, shape (n,)."""

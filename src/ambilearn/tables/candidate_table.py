@@ -145,10 +145,7 @@ class CandidateTable:
             return self.judgment.calibration.cleaned
         from ambilearn.backend import HOST  # with the solvers, which reading does not need
 
-        learned: NDArray[np.float64] = HOST.support(self.candidates).gather(
-            method.label_distributions_
-        )
-        return learned
+        return HOST.support(self.candidates).gather(method.label_distributions_)
 
     def with_checked(self, labels: Mapping[int, Label]) -> "CandidateTable":
         """The table with labels that a person has set; annotators have to be judged again."""

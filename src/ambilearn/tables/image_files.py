@@ -32,8 +32,7 @@ class ImageColumn(TransformerMixin, BaseEstimator):
 
     def transform(self, X: "pd.DataFrame") -> Array:
         """The files, an array of shape (n, 1)."""
-        files: Array = X.to_numpy(dtype=object)
-        return files
+        return X.to_numpy(dtype=object)
 
 
 def find_image_files(where: str, cells: Sequence[Any], folders: Sequence[Path]) -> list[str]:

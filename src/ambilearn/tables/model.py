@@ -55,8 +55,7 @@ class TableModel:
     @property
     def classes(self) -> Array:
         """All labels."""
-        classes: Array = self.method.classes_
-        return classes
+        return self.method.classes_
 
     def choices(
         self,

@@ -75,8 +75,7 @@ class TextEncoder(TransformerMixin, BaseEstimator):
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """The terms."""
         check_is_fitted(self)
-        terms: Array = self.terms_.astype(object)
-        return terms
+        return self.terms_.astype(object)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

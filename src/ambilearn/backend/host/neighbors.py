@@ -77,8 +77,7 @@ class HostSearch:
         distances = np.full(near.shape, np.inf)
         which, others = np.nonzero(near)
         distances[near] = pair_distances(rows, which, self._X, others)
-        nearest: NDArray[np.intp] = nearest_first(distances)[:, :k]
-        return nearest
+        return nearest_first(distances)[:, :k]
 
 
 def pair_distances(
@@ -94,8 +93,7 @@ def pair_distances(
     held = 1 + X.nnz // X.shape[0] if sparse.issparse(X) else X.shape[1]
     for block in row_blocks(len(rows), held, limit=IN_CACHE):
         distances[block] = row_norms(X[rows[block]] - Z[others[block]])
-    settled: NDArray[np.float64] = zero_if_coincident(distances, row_norms(X)[rows])
-    return settled
+    return zero_if_coincident(distances, row_norms(X)[rows])
 
 
 def neighbor_distances(

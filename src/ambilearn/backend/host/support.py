@@ -56,12 +56,10 @@ class HostSupport(Support):
     def best_pairs(self, values: Array) -> NDArray[np.intp]:
         """Pair of the largest value of each row, shape (n_rows,); ties keep the label order."""
         hits = np.flatnonzero(values == self.largest(values)[self.rows])
-        first: NDArray[np.intp] = hits[np.searchsorted(hits, self.indptr[:-1])]
-        return first
+        return hits[np.searchsorted(hits, self.indptr[:-1])]
 
     def best_labels(self, values: Array) -> NDArray[np.intp]:
-        best: NDArray[np.intp] = self.labels[self.best_pairs(values)]
-        return best
+        return self.labels[self.best_pairs(values)]
 
     def row_sums(self, values: NDArray[np.float64]) -> Array:
         return np.bincount(self.rows, values, self.n_rows)
