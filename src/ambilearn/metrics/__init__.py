@@ -11,26 +11,7 @@ scikit-learn's searches :func:`covering_rate_scorer`, :func:`approximated_accura
 score takes ``sample_weight``, and is then the weighted mean over the rows.
 """
 
-from ambilearn.metrics.accuracies import (
-    TransductiveAccuracy,
-    tolerance_accuracy,
-    transductive_accuracy,
-)
-from ambilearn.metrics.calibration import expected_calibration_error
-from ambilearn.metrics.candidate_scores import (
-    approximated_accuracy,
-    approximated_accuracy_scorer,
-    covering_rate,
-    covering_rate_scorer,
-)
+import lazy_loader
 
-__all__ = [
-    "TransductiveAccuracy",
-    "approximated_accuracy",
-    "approximated_accuracy_scorer",
-    "covering_rate",
-    "covering_rate_scorer",
-    "expected_calibration_error",
-    "tolerance_accuracy",
-    "transductive_accuracy",
-]
+# __init__.pyi lists the public names. Each is imported when first used.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
