@@ -138,7 +138,7 @@ def test_names_that_are_taken(people, name, monkeypatch):
         raise AssertionError("the method was fitted before the names were looked at")
 
     with monkeypatch.context() as patch:
-        patch.setattr("ambilearn.tables.clean.fit_with_outputs", too_late)
+        patch.setattr("ambilearn.tables.clean.fit_and_judge", too_late)
         with pytest.raises(InvalidFileError, match=f"has a column '{name}' already"):
             clean_table(table)
     cleaned = clean_table(table, "plknn", prefix="new_")

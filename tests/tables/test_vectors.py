@@ -7,7 +7,7 @@ from ambilearn.datasets import InvalidFileError
 from ambilearn.datasets.frames import read_frame
 from ambilearn.tables import fit_table, load_model, read_candidate_table, save_model, write_table
 from ambilearn.tables.columns import Column
-from ambilearn.tables.vectors import find_vector_length, parse_vectors
+from ambilearn.tables.vectors import find_kind_of_lists, parse_vectors
 
 OPTIONS = {"candidates": "sets", "exclude": ["truth"]}
 
@@ -23,14 +23,14 @@ OPTIONS = {"candidates": "sets", "exclude": ["truth"]}
     ],
 )
 def test_every_form_of_a_list(cells):
-    assert find_vector_length("t, column 'v'", cells) == 2
+    assert find_kind_of_lists("t, column 'v'", cells) == ("vector", 2)
     np.testing.assert_array_equal(parse_vectors("t", cells, 2), [[0.5, 1], [2, 3]])
 
 
 @pytest.mark.parametrize("missing", [None, np.nan, pd.NA, [], (), np.array([]), "", " "])
 def test_missing_cells_and_numbers(missing):
     cells = [missing, [1.0, None], [np.nan, 2]]
-    assert find_vector_length("t", cells) == 2
+    assert find_kind_of_lists("t", cells) == ("vector", 2)
     nan = np.nan
     np.testing.assert_array_equal(
         parse_vectors("t", cells, 2), [[nan, nan], [1.0, nan], [nan, 2.0]]
@@ -57,18 +57,18 @@ def test_missing_cells_and_numbers(missing):
     ],
 )
 def test_what_is_no_vector(cells):
-    assert find_vector_length("t", cells) is None
+    assert find_kind_of_lists("t", cells) is None
 
 
 def test_arrays_that_numpy_shortened_are_rejected():
     with pytest.raises(InvalidFileError, match=r"t, row 1: .*shortened with '\.\.\.'"):
-        find_vector_length("t", ["", "[1. 2. ... 5. 6.]"])
+        find_kind_of_lists("t", ["", "[1. 2. ... 5. 6.]"])
 
 
 def test_another_length_is_named_with_its_row():
     cells = [[1.0] * 512, None, [1.0] * 300]
     with pytest.raises(InvalidFileError) as caught:
-        find_vector_length("t.parquet, column 'v'", cells)
+        find_kind_of_lists("t.parquet, column 'v'", cells)
     assert str(caught.value) == (
         "t.parquet, column 'v', row 2: a list of 300 numbers, where 512 are expected. All lists of "
         "a column must be of one length: correct the cell, leave it empty, or exclude the column."

@@ -40,13 +40,7 @@ def warn_of_doubtful_candidates(where: str, sets: CandidateSets, *, votes: bool)
             "hardly show in which rows it is correct. If it is not a label but a default, or means "
             "'none of these', remove it from the sets."
         )
-    if votes:
-        warn_of_no_answer_codes(where, classes)
-
-
-def warn_of_no_answer_codes(where: str, classes: list[Label]) -> None:
-    """Warn of labels of votes that look like a code for no answer."""
-    if codes := [label for label in classes if means_no_answer(label, classes)]:
+    if votes and (codes := [label for label in classes if means_no_answer(label, classes)]):
         warn_user(
             f"{where}: {shorten_list(list(map(shorten_repr, codes)), 5)} is counted as a vote, but "
             "looks like 'no answer'. If it means no answer, use no_answer (--no-answer), or leave "
@@ -60,11 +54,11 @@ class LabelPlaces:
     def __init__(self, classes: Array, rows: NDArray[np.intp], labels: NDArray[np.intp]) -> None:
         self.classes: list[Label] = classes.tolist()
         self._rows, self._labels = rows, labels
-        self._counts = np.bincount(labels, minlength=len(self.classes)).tolist()
 
     def counts(self) -> dict[Label, int]:
         """How often each label occurs."""
-        return dict(zip(self.classes, self._counts, strict=True))
+        counts = np.bincount(self._labels, minlength=len(self.classes)).tolist()
+        return dict(zip(self.classes, counts, strict=True))
 
     def describe(self, *wanted: Any) -> str:
         """The rows with one of the labels: ``"row 3"``, ``"rows 1, 2, 3, 4, 5 and 7 more"``."""

@@ -118,7 +118,8 @@ def parse_candidates(name: str, frame: "pd.DataFrame", about: TableDescription) 
     texts = [cell for row in rows for cell in row if isinstance(cell, str)]
     several = any(sep in text for text in texts) or (not texts and bool(np.any(sets.sizes > 1)))
     warn_of_labels(where, sets[answered], votes, sep, texts=bool(texts), several=several)
-    return CandidateColumns(sets, [_join_cells(row, sep) for row in rows], votes, frame)
+    written = [sep.join(filter(None, (cell_text(cell, sep) for cell in row))) for row in rows]
+    return CandidateColumns(sets, written, votes, frame)
 
 
 def _parse_candidates(cell: Any, sep: str, row: int) -> Any:
@@ -235,11 +236,6 @@ def _describe_missing_words(found: dict[int, str]) -> str:
         f"A cell {words} is read as missing; if that is a label, say so by na_is_label=True "
         "(--na-is-label)."
     )
-
-
-def _join_cells(row: tuple[Any, ...], sep: str) -> str:
-    """The candidates of a row as the table writes them, in one text."""
-    return sep.join(text for cell in row if (text := cell_text(cell, sep)))
 
 
 def cell_text(cell: Any, sep: str) -> str:

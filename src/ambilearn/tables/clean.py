@@ -1,7 +1,6 @@
 """One label for each row of a table with candidates, and the rows to look at first."""
 
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,14 +9,10 @@ from numpy.typing import NDArray
 
 from ambilearn._utils.text import html_table
 from ambilearn._utils.types import Params
-from ambilearn._utils.warnings import InterruptedWarning, warn_user
-from ambilearn.backend import HOST
 from ambilearn.confidence.doubt import Doubt
-from ambilearn.confidence.held_out import HeldOut, hold_out
-from ambilearn.confidence.missing_truth import doubt_of_outputs
 from ambilearn.tables.candidate_table import CandidateTable
 from ambilearn.tables.description import NEW_COLUMNS
-from ambilearn.tables.fit import fit_with_outputs, rows_on_device
+from ambilearn.tables.fit import fit_and_judge
 from ambilearn.tables.model import TableModel
 from ambilearn.tables.ranking import Choices, choose_candidates, review_order
 from ambilearn.tables.writing import append_columns
@@ -152,23 +147,22 @@ def clean_table(
     """
     if prefix is not None:
         check_new_columns(table, prefix)  # before the fit
-    model, held_out = fit_with_outputs(
+    with_doubt = not (fast or trust_candidates)
+    model, found = fit_and_judge(
         table,
         method,
         params,
         tune=tune,
         random_state=random_state,
-        fast=fast,
         device=device,
+        fast=fast,
+        judge=with_doubt or (not fast and len(table.frame) > 2),
         progress=progress,
     )
     scores = table.score_candidates(model.pipeline[-1])
     confidences = model.calibration.cleaned
-    found, with_doubt = None, not (fast or trust_candidates)
-    if with_doubt or (not fast and len(table.frame) > 2):
-        found = judge_candidates(model, table, random_state, progress, device, held_out)
-        if found is not None and trust_candidates:
-            found = found.settled(range(len(table.frame)))
+    if found is not None and trust_candidates:
+        found = found.settled(range(len(table.frame)))
     choices = choose_candidates(table.candidates, scores, confidences, table.judged)
     if found is not None and table.judged is None:
         choices = choices._replace(confidences=(1 - found.score) * choices.confidences)
@@ -180,59 +174,6 @@ def clean_table(
 def check_new_columns(table: CandidateTable, prefix: str = "") -> None:
     """Raise an error if the table already has a column that cleaning adds."""
     append_columns(table.name, table.frame, {f"{prefix}{name}": None for name in NEW_COLUMNS})
-
-
-def judge_candidates(
-    model: TableModel,
-    table: CandidateTable,
-    random_state: int = 0,
-    progress: Callable[[str], None] = lambda text: None,
-    device: str | None = None,
-    held_out: HeldOut | None = None,
-) -> Doubt | None:
-    """Held-out doubt in the candidates of the table that a model was fitted to.
-
-    If annotators were judged, it is doubt in their answers, by the probabilities of that. Rows
-    whose label a person chose have the score 0. ``held_out`` are the outputs of the model, if they
-    are known. For a table of two rows, which are too few, and after Ctrl-C, the result is None,
-    with a warning.
-    """
-    if len(table.frame) < 3:
-        warn_user(
-            f"{table.name}: two rows are too few to compute doubt: the columns doubt and "
-            "suggestion stay empty. Add rows."
-        )
-        return None
-    if not model.about["interrupted"]:
-        with suppress(KeyboardInterrupt):  # the fit is complete
-            return _find_doubt(model, table, random_state, progress, device, held_out)
-    warn_user(
-        f"{table.name}: the computation was interrupted: doubt and suggestion stay empty.",
-        InterruptedWarning,
-    )
-    return None
-
-
-def _find_doubt(
-    model: TableModel,
-    table: CandidateTable,
-    random_state: int,
-    progress: Callable[[str], None],
-    device: str | None,
-    held_out: HeldOut | None,
-) -> Doubt:
-    settled = table.corrections.labels
-    if table.judged is not None and table.votes is not None:
-        answers = Doubt.in_answers(table.judged, table.votes.classes, table.given)
-        return answers.settled(settled)
-    sets = HOST.support(table.given)
-    if held_out is not None:
-        return doubt_of_outputs(held_out, sets, random_state).in_sets().settled(settled)
-    X = model.pipeline[:-1].transform(table.X)
-    with rows_on_device(model.pipeline[-1], X, device) as (method, rows):
-        fitted = np.array_equal(method.classes_, table.given.classes)
-        found = hold_out(method, rows, sets, None, random_state, progress, fitted=fitted)
-        return doubt_of_outputs(found, sets, random_state).in_sets().settled(settled)
 
 
 def append_results(

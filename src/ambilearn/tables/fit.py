@@ -1,9 +1,10 @@
-"""Fit a method to a user's table: preprocessing, method and calibration."""
+"""Fit a method to a user's table: preprocessing, method, calibration and doubt."""
 
 import platform
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 
 import sklearn
@@ -17,7 +18,9 @@ from ambilearn._utils.types import Estimator, Matrix, Params
 from ambilearn._utils.warnings import InterruptedWarning, warn_user
 from ambilearn.backend import HOST
 from ambilearn.confidence.calibration import Calibration
+from ambilearn.confidence.doubt import Doubt
 from ambilearn.confidence.held_out import HeldOut, hold_out
+from ambilearn.confidence.missing_truth import doubt_of_outputs
 from ambilearn.confidence.sets import calibrate_outputs
 from ambilearn.registry import find_method
 from ambilearn.tables.candidate_table import CandidateTable
@@ -88,7 +91,7 @@ def fit_table(
     >>> model.predict(table.frame[["x"]])["label"].to_list()
     ['anna', 'anna', 'bob', 'anna']
     """
-    model, _ = fit_with_outputs(
+    return fit_and_judge(
         table,
         method,
         params,
@@ -96,12 +99,12 @@ def fit_table(
         random_state=random_state,
         device=device,
         fast=fast,
+        judge=False,
         progress=progress,
-    )
-    return model
+    )[0]
 
 
-def fit_with_outputs(
+def fit_and_judge(
     table: CandidateTable,
     method: str | None,
     params: Params | None,
@@ -110,9 +113,13 @@ def fit_with_outputs(
     random_state: int,
     device: str | None,
     fast: bool,
+    judge: bool,
     progress: Callable[[str], None],
-) -> tuple[TableModel, HeldOut | None]:
-    """The model of :func:`fit_table`, and the held-out outputs if its calibration needs them."""
+) -> tuple[TableModel, Doubt | None]:
+    """The model of :func:`fit_table`; with ``judge`` also the held-out doubt in the candidates.
+
+    Calibration and doubt use the same held-out outputs.
+    """
     if tune and device is not None:
         raise ValueError(
             "Parameters are selected on the CPU. Select them first without a device, then pass the "
@@ -144,60 +151,32 @@ def fit_with_outputs(
 
             fit_on_device(estimator, X, table.candidates, device)
     _warn_of_unchosen(table, estimator)
-    calibration, held_out = Calibration("calibration is switched off"), None
-    if not fast:
-        calibration, held_out = _calibrate(estimator, X, table, random_state, device, progress)
+    calibration, doubt = Calibration("calibration is switched off"), None
+    with _rows_on_device(estimator, X, device) as (fitted, rows):
+
+        @cache
+        def held_out() -> HeldOut:
+            sets = HOST.support(table.candidates)
+            return hold_out(fitted, rows, sets, None, random_state, progress, fitted=True)
+
+        if not fast:
+            calibration = _calibrate(estimator, table, held_out)
+        interrupted = estimator._ended_early or calibration is _INTERRUPTED
+        if judge:
+            doubt = _find_doubt(table, held_out, random_state, interrupted)
     about = {
         **_describe_fit(table, method, estimator),
         "chosen": chosen,
         "selection score": score,
         "seed": random_state,
-        "interrupted": estimator._ended_early or calibration is _INTERRUPTED,
+        "interrupted": interrupted,
     }
     pipeline = Pipeline([("preprocessing", preprocessing), ("method", estimator)])
-    return TableModel(pipeline, table.features.columns, about, calibration), held_out
-
-
-def _calibrate(
-    fitted: Estimator,
-    X: Matrix,
-    table: CandidateTable,
-    random_state: int,
-    device: str | None,
-    progress: Callable[[str], None],
-) -> tuple[Calibration, HeldOut | None]:
-    """How scores of a method that was fitted to the table become confidences, and its outputs."""
-    if table.judgment is not None:
-        return table.judgment.calibration, None
-    if table.votes is not None:
-        return Calibration("rows with a single answer are easier than the others"), None
-    if fitted._ended_early:
-        return _INTERRUPTED, None
-    found: list[HeldOut] = []
-    sets = HOST.support(table.candidates)
-    try:
-        with rows_on_device(fitted, X, device) as (method, rows):
-
-            def held_out() -> HeldOut:
-                found.append(
-                    hold_out(method, rows, sets, None, random_state, progress, fitted=True)
-                )
-                return found[0]
-
-            # A person chose which rows to correct.
-            corrected = list(table.corrections.labels)
-            calibration = calibrate_outputs(method, sets.sets, held_out, corrected)
-    except KeyboardInterrupt:  # the fit is complete
-        warn_user(
-            f"{table.name}: {_INTERRUPTED.reason}, and the scores are not calibrated.",
-            InterruptedWarning,
-        )
-        return _INTERRUPTED, None
-    return calibration, found[0] if found and device is None else None
+    return TableModel(pipeline, table.features.columns, about, calibration), doubt
 
 
 @contextmanager
-def rows_on_device(method: Estimator, X: Matrix, device: str | None) -> Iterator[tuple[Any, Any]]:
+def _rows_on_device(method: Estimator, X: Matrix, device: str | None) -> Iterator[tuple[Any, Any]]:
     """Context with the method and its rows; on a device, if there is one."""
     if device is None:
         yield method, X
@@ -207,6 +186,60 @@ def rows_on_device(method: Estimator, X: Matrix, device: str | None) -> Iterator
     method, device = with_own_device(method, device)
     with device_rows(X, device) as rows:
         yield method, rows
+
+
+def _calibrate(
+    fitted: Estimator, table: CandidateTable, held_out: Callable[[], HeldOut]
+) -> Calibration:
+    """How scores of a method that was fitted to the table become confidences."""
+    if table.judgment is not None:
+        return table.judgment.calibration
+    if table.votes is not None:
+        return Calibration("rows with a single answer are easier than the others")
+    if fitted._ended_early:
+        return _INTERRUPTED
+    try:
+        # A person chose which rows to correct.
+        corrected = list(table.corrections.labels)
+        return calibrate_outputs(fitted, table.candidates, held_out, corrected)
+    except KeyboardInterrupt:  # the fit is complete
+        warn_user(
+            f"{table.name}: {_INTERRUPTED.reason}, and the scores are not calibrated.",
+            InterruptedWarning,
+        )
+        return _INTERRUPTED
+
+
+def _find_doubt(
+    table: CandidateTable,
+    held_out: Callable[[], HeldOut],
+    random_state: int,
+    interrupted: bool,
+) -> Doubt | None:
+    """Doubt in the candidates; if annotators were judged, in their answers.
+
+    Rows whose label a person chose have the score 0. For a table of two rows, which are too few,
+    and after Ctrl-C, the result is None, with a warning.
+    """
+    if len(table.frame) < 3:
+        warn_user(
+            f"{table.name}: two rows are too few to compute doubt: the columns doubt and "
+            "suggestion stay empty. Add rows."
+        )
+        return None
+    if not interrupted:
+        with suppress(KeyboardInterrupt):  # the fit is complete
+            if table.judged is not None and table.votes is not None:
+                doubt = Doubt.in_answers(table.judged, table.votes.classes, table.given)
+            else:
+                sets = HOST.support(table.candidates)
+                doubt = doubt_of_outputs(held_out(), sets, random_state).in_sets()
+            return doubt.settled(table.corrections.labels)
+    warn_user(
+        f"{table.name}: the computation was interrupted: doubt and suggestion stay empty.",
+        InterruptedWarning,
+    )
+    return None
 
 
 def _describe_fit(table: CandidateTable, method: str, fitted: Estimator) -> dict[str, Any]:

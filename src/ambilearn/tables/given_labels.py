@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +22,6 @@ from ambilearn.tables.fit import check_images
 from ambilearn.tables.methods import make_method
 from ambilearn.tables.preprocessing import fit_preprocessing
 from ambilearn.tables.ranking import Choices, choose_labels
-
-if TYPE_CHECKING:
-    pass
 
 _MIN_ROWS = 3
 
@@ -131,7 +128,7 @@ def correct_table(
     check_images(table, SURE() if estimator is None else estimator)
     _, X = fit_preprocessing(table, progress)
     with device_rows(X, device) as rows:
-        found = find_doubtful(
+        found: Any = find_doubtful(
             rows,
             table.candidates,
             estimator=estimator,
@@ -171,9 +168,8 @@ def _given_labels(table: CandidateTable) -> Array:
     return given
 
 
-def _keep_settled(found: Any, table: CandidateTable) -> LabelDoubt:
+def _keep_settled(doubt: LabelDoubt, table: CandidateTable) -> LabelDoubt:
     """Doubt in which the labels that a person has chosen are certain."""
-    doubt: LabelDoubt = found
     settled = list(table.corrections.labels)
     if not settled:
         return doubt

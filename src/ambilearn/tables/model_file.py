@@ -294,7 +294,10 @@ def _describe(model: Estimator) -> dict[str, Any]:
     if not isinstance(model, TableModel):
         return _describe_estimator(model)
     model.method._check_savable()
-    columns = [_describe_column(column) for column in model.columns]
+    columns = [
+        {k: v for k, v in column._asdict().items() if v != Column._field_defaults.get(k)}
+        for column in model.columns
+    ]
     calibration = {
         "reason": model.calibration.reason,
         "inverse temperature": model.calibration.inverse_temperature,
@@ -302,15 +305,6 @@ def _describe(model: Estimator) -> dict[str, Any]:
     }
     labels = model.classes.tolist()
     return {**model.about, "columns": columns, "labels": labels, "calibration": calibration}
-
-
-def _describe_column(column: Column) -> dict[str, Any]:
-    described = column._asdict()
-    if column.kind not in LISTS:
-        del described["length"]
-    if column.kind not in EMBEDDED:
-        del described["model"]
-    return described
 
 
 def _checked(pipeline: Any, about: dict[str, Any]) -> TableModel:

@@ -19,14 +19,29 @@ _NUMBERS_OF_EMBEDDING, _MOST_UNEQUAL = 16, 20.0
 
 
 def find_kind_of_lists(where: str, cells: list[Any]) -> tuple[str, int] | None:
-    """Length of the lists in a column, and ``"embedding"``, ``"vector"``, or "" if all are equal.
+    """Kind of the lists in a column, and how many numbers each has; None if cells are no lists.
 
-    None if the cells are something else; see :func:`find_vector_length`.
+    The kind is ``"embedding"`` or ``"vector"``, or "" if all lists are equal. Cells are lists,
+    tuples or arrays of numbers, or such lists as text, in JSON or as NumPy prints an array; empty
+    cells are missing. Raises InvalidFileError, with the row, if the first is such a list, and
+    another is not, or has another length, or if NumPy has shortened it.
     """
-    length = find_vector_length(where, cells)
+    first = next((i for i, cell in enumerate(cells) if not _is_empty(cell)), None)
+    if first is None:
+        return None
+    _check_not_shortened(where, cells[first], first)
+    if (vector := _parse_vector(cells[first])) is None:
+        return None
+    if isinstance(cells[first], str) and any(
+        _parse_vector(cell) is None and not _is_shortened(cell)
+        for cell in cells
+        if not _is_empty(cell)
+    ):
+        return None  # text that happens to begin like a list
+    length = len(vector)
+    matrix = parse_vectors(where, cells, length)
     if not length:
         return None
-    matrix = parse_vectors(where, cells, length)
     if np.all(np.ptp(matrix, axis=0) == 0):
         return "", length
     return "embedding" if _is_embedding(matrix) else "vector", length
@@ -41,33 +56,10 @@ def _is_embedding(matrix: NDArray[np.float64]) -> bool:
     return matrix.shape[1] >= _NUMBERS_OF_EMBEDDING and bool(is_even)
 
 
-def find_vector_length(where: str, cells: list[Any]) -> int | None:
-    """How many numbers each cell of a column has; None if its cells are something else.
-
-    Cells are lists, tuples or arrays of numbers, or such lists as text, in JSON or as NumPy prints
-    an array; empty cells are missing. Raises InvalidFileError, with the row, if the first is such a
-    list, and another is not, or has another length, or if NumPy has shortened it.
-    """
-    first = next((i for i, cell in enumerate(cells) if not _is_empty(cell)), None)
-    if first is None:
-        return None
-    _check_not_shortened(where, cells[first], first)
-    if (vector := _parse_vector(cells[first])) is None:
-        return None
-    if isinstance(cells[first], str) and any(
-        _parse_vector(cell) is None and not _is_shortened(cell)
-        for cell in cells
-        if not _is_empty(cell)
-    ):
-        return None  # text that happens to begin like a list
-    parse_vectors(where, cells, len(vector))
-    return len(vector)
-
-
 def parse_vectors(where: str, cells: list[Any], length: int) -> NDArray[np.float64]:
     """The cells as rows of a matrix, NaN where they are missing.
 
-    Cells are as in :func:`find_vector_length`; raises InvalidFileError, with the row, for a cell
+    Cells are as in :func:`find_kind_of_lists`; raises InvalidFileError, with the row, for a cell
     that is not a list of numbers, or has another length.
     """
     matrix = np.full((len(cells), length), np.nan)
