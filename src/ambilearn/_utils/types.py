@@ -3,12 +3,15 @@
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 # An array of NumPy, or of another library of the array API standard: their interface is the same.
+# A data frame of pandas, which is optional.
 if TYPE_CHECKING:
     import numpy as np
+    import pandas as pd
 
     Array: TypeAlias = np.ndarray
+    DataFrame: TypeAlias = pd.DataFrame
 else:  # so that `ambilearn --help` does not import NumPy
-    Array = Any
+    Array = DataFrame = Any
 # A dense array or a SciPy sparse matrix, for instance validated rows. SciPy has no types.
 Matrix: TypeAlias = Any
 # A seed of scikit-learn.

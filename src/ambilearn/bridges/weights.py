@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,12 +14,9 @@ from ambilearn._utils.labels import label_array
 from ambilearn._utils.optional import requires_extra
 from ambilearn._utils.sklearn_compat import _num_samples
 from ambilearn._utils.text import pluralize
-from ambilearn._utils.types import Array, Matrix
+from ambilearn._utils.types import Array, DataFrame, Matrix
 from ambilearn.backend import index_rows
 from ambilearn.bridges.classifiers import score_table
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def to_sample_weights(
@@ -94,7 +91,7 @@ def soft_labels(
     min_weight: float = 0.0,
     wide: bool = False,
     rows: ArrayLike | None = None,
-) -> "pd.DataFrame":
+) -> DataFrame:
     """Table of soft labels.
 
     Parameters

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ambilearn._utils.text import pluralize
-from ambilearn._utils.types import Label
+from ambilearn._utils.types import DataFrame, Label
 from ambilearn.cli.commands import Command, Section
 from ambilearn.cli.console import Console, user_console
 from ambilearn.cli.options import (
@@ -23,8 +23,6 @@ from ambilearn.cli.outputs import check_outputs, table_writer
 from ambilearn.cli.request import file_format, open_table
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ambilearn.tables.audit import AuditedTable
 
 _COLUMNS, _TRUTH = Section("Columns"), Section("True labels")
@@ -165,7 +163,7 @@ class _Audit:
 
     console: Console
     name: str
-    frame: "pd.DataFrame"
+    frame: DataFrame
     label: str | None
     score: str | None
     prefix: str | None
@@ -308,7 +306,7 @@ class _Audit:
                 f"--rows {share.n_checked + further}"
             )
 
-    def compare(self, other: str, frame: "pd.DataFrame") -> None:
+    def compare(self, other: str, frame: DataFrame) -> None:
         """Print the share of correct labels of another table, and its difference."""
         from ambilearn.tables.audit import compare_tables
 

@@ -5,12 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ambilearn._utils.text import pluralize, shorten_list, shorten_repr
-from ambilearn._utils.types import Array, Label
+from ambilearn._utils.types import Array, DataFrame, Label
 from ambilearn.cli.console import Console, printable
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ambilearn.confidence.calibration import Calibration
     from ambilearn.confidence.doubt import Doubt
     from ambilearn.tables.candidate_table import CandidateTable
@@ -99,7 +97,7 @@ def _describe_left_out(left_out: Mapping[str, str]) -> list[str]:
     ]
 
 
-def _parse(table: "CandidateTable", kind: str, name: str = "") -> "pd.DataFrame":
+def _parse(table: "CandidateTable", kind: str, name: str = "") -> DataFrame:
     """The features of a kind whose name matches a pattern."""
     from ambilearn.tables.columns import parse_features
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,14 +10,10 @@ from scipy.special import expit, logit
 
 from ambilearn._utils.optional import requires_extra
 from ambilearn._utils.text import html_table, pluralize
-from ambilearn._utils.types import Array
+from ambilearn._utils.types import Array, DataFrame
 from ambilearn.candidates import CandidateSets
 from ambilearn.candidates.sets import pair_rows
 from ambilearn.metrics.checks import find_positions
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 # The order of rows: weights of the log odds of a score and of its held-out probability, by the
 # method itself or by a member of it, and the factor of the odds of the doubt.
@@ -100,7 +96,7 @@ class Doubt:
         title = f"{type(self).__name__}: {int(self.doubtful.sum()):,} of {len(frame):,} doubtful"
         return html_table(title, ["row", *frame], frame.itertuples(name=None))
 
-    def to_frame(self) -> "pd.DataFrame":
+    def to_frame(self) -> DataFrame:
         """Table with one row for each row of X, in the same order.
 
         Returns

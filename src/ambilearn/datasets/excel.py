@@ -3,17 +3,15 @@
 import warnings
 from collections.abc import Iterator
 from datetime import datetime, time
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, Any, NamedTuple
 from xml.etree.ElementTree import iterparse
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
 from ambilearn._utils.optional import requires_extra
 from ambilearn._utils.text import MISSING_WORDS, shorten_list
+from ambilearn._utils.types import DataFrame
 from ambilearn._utils.warnings import warn_user
 from ambilearn.datasets.errors import InvalidFileError, too_large
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _MAX_ROWS, _MAX_COLUMNS = 2**20, 2**14  # of a sheet in Excel
 _MEMORY_PER_XML_BYTE = 16  # bytes, approximate upper bound
@@ -26,7 +24,7 @@ class _Size(NamedTuple):
 
 def read_excel(
     file: IO[bytes], name: str, *, sheet: str | None = None, max_bytes: int
-) -> "pd.DataFrame":
+) -> DataFrame:
     """Read a sheet of an Excel file, by default the first visible one. No code is run.
 
     All cells become text: numbers with a decimal point, truth values as ``TRUE`` and ``FALSE``,

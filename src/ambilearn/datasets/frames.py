@@ -9,14 +9,12 @@ from collections.abc import Callable
 from functools import partial
 from io import BytesIO, StringIO
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from ambilearn._utils.optional import requires_extra
 from ambilearn._utils.text import shorten_list, shorten_repr
+from ambilearn._utils.types import DataFrame
 from ambilearn.datasets.errors import InvalidFileError, too_large
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 FORMATS = {
     ".csv": "csv",
@@ -48,7 +46,7 @@ def read_frame(
     sheet: str | None = None,
     allow_empty: bool = False,
     max_bytes: int = 2**33,
-) -> "pd.DataFrame":
+) -> DataFrame:
     """Read a table without changing any cell, so that it can be written back unchanged.
 
     ``source`` is a path or an open file, text or binary; network addresses are not supported.
@@ -65,8 +63,8 @@ def read_frame(
     format = format or find_format(name)
     if format not in ("parquet", "xlsx"):  # whose readers name their own extras
         with requires_extra("data", purpose="Reading tables"):
-            import pandas as pd
-    readers: dict[str, Callable[[Any, str], pd.DataFrame]] = {
+            import pandas  # noqa: F401
+    readers: dict[str, Callable[[Any, str], DataFrame]] = {
         "csv": partial(_read_csv, delimiter=delimiter or ",", encoding=encoding),
         "tsv": partial(_read_csv, delimiter=delimiter or "\t", encoding=encoding),
         "parquet": partial(_read_parquet, max_bytes=max_bytes),
@@ -162,7 +160,7 @@ def check_frame(name: str, frame: Any) -> None:
     check_unique_columns(name, frame)
 
 
-def check_text_columns(name: str, frame: "pd.DataFrame") -> None:
+def check_text_columns(name: str, frame: DataFrame) -> None:
     """Raise an error if a column name is not text: scikit-learn takes a number for a position."""
     for column in frame.columns:
         if not isinstance(column, str):
@@ -172,7 +170,7 @@ def check_text_columns(name: str, frame: "pd.DataFrame") -> None:
             )
 
 
-def check_unique_columns(name: str, frame: "pd.DataFrame") -> None:
+def check_unique_columns(name: str, frame: DataFrame) -> None:
     """Raise an error if two columns have the same name."""
     if len(twice := [column for column, n in Counter(frame.columns).items() if n > 1]):
         raise InvalidFileError(
@@ -180,7 +178,7 @@ def check_unique_columns(name: str, frame: "pd.DataFrame") -> None:
         )
 
 
-def check_columns(name: str, frame: "pd.DataFrame", wanted: list[str]) -> None:
+def check_columns(name: str, frame: DataFrame, wanted: list[str]) -> None:
     """Raise an error that names missing columns and suggests similar ones."""
     unknown = list(dict.fromkeys(column for column in wanted if column not in frame.columns))
     if not unknown:
@@ -197,7 +195,7 @@ def check_columns(name: str, frame: "pd.DataFrame", wanted: list[str]) -> None:
 
 def _read_csv(
     file: IO[Any], name: str, *, delimiter: str, encoding: str | None = None
-) -> "pd.DataFrame":
+) -> DataFrame:
     import pandas as pd
 
     file, encoding = _find_encoding(file, encoding)
@@ -255,7 +253,7 @@ def _seekable(file: IO[Any]) -> IO[Any]:
     return file if file.seekable() else BytesIO(file.read())
 
 
-def _read_json(file: IO[Any], name: str, *, encoding: str | None, is_list: bool) -> "pd.DataFrame":
+def _read_json(file: IO[Any], name: str, *, encoding: str | None, is_list: bool) -> DataFrame:
     from ambilearn.datasets.json_records import read_lines, read_list
 
     file, found = _find_encoding(file, encoding)
@@ -271,13 +269,13 @@ def _read_json(file: IO[Any], name: str, *, encoding: str | None, is_list: bool)
     return read_list(file, name) if is_list else read_lines(file, name)
 
 
-def _read_parquet(file: IO[Any], name: str, *, max_bytes: int) -> "pd.DataFrame":
+def _read_parquet(file: IO[Any], name: str, *, max_bytes: int) -> DataFrame:
     from ambilearn.datasets.parquet import read_parquet
 
     return read_parquet(_seekable(file), name, max_bytes=max_bytes)
 
 
-def _read_excel(file: IO[Any], name: str, *, sheet: str | None, max_bytes: int) -> "pd.DataFrame":
+def _read_excel(file: IO[Any], name: str, *, sheet: str | None, max_bytes: int) -> DataFrame:
     from ambilearn.datasets.excel import read_excel
 
     if isinstance(file.read(0), str):

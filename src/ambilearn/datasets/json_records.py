@@ -2,19 +2,17 @@
 
 import json
 from collections import Counter
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import numpy as np
 
 from ambilearn._utils.labels import is_missing
 from ambilearn._utils.text import shorten_repr
+from ambilearn._utils.types import DataFrame
 from ambilearn.datasets.errors import InvalidFileError
 
-if TYPE_CHECKING:
-    import pandas as pd
 
-
-def read_lines(file: IO[Any], name: str) -> "pd.DataFrame":
+def read_lines(file: IO[Any], name: str) -> DataFrame:
     """Read an object per line, one for each row."""
     import pandas as pd
 
@@ -32,7 +30,7 @@ def read_lines(file: IO[Any], name: str) -> "pd.DataFrame":
     return pd.DataFrame(records, dtype=object)
 
 
-def read_list(file: IO[Any], name: str) -> "pd.DataFrame":
+def read_list(file: IO[Any], name: str) -> DataFrame:
     """Read a list of objects, one for each row."""
     import pandas as pd
 
@@ -68,7 +66,7 @@ def _distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return record
 
 
-def write_json(frame: "pd.DataFrame", file: IO[bytes], *, is_list: bool) -> None:
+def write_json(frame: DataFrame, file: IO[bytes], *, is_list: bool) -> None:
     """Write a list of objects, or one object per line."""
     start, between, end = (b"[", b",", b"]\n") if is_list else (b"", b"", b"")
     file.write(start)

@@ -3,14 +3,14 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ambilearn._utils.labels import is_missing
 from ambilearn._utils.text import readable_file_name, split_labels
-from ambilearn._utils.types import Array
+from ambilearn._utils.types import Array, DataFrame
 from ambilearn.backend import HOST
 from ambilearn.confidence.doubt import Doubt
 from ambilearn.crowd.votes import Votes
@@ -26,9 +26,6 @@ from ambilearn.tables.columns import LISTS, TELLS_NOTHING
 from ambilearn.tables.given_labels import CorrectedTable
 from ambilearn.tables.image_files import find_image_column
 from ambilearn.tables.ranking import Choices
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _LONGEST_NAME = 200  # characters of an id or a file name
 _NAMES_SHOWN = 6  # answers to a row that are shown with the names of the annotators
@@ -171,7 +168,7 @@ def review_from_table(judged: JudgedTable, layout: Layout = PLAIN) -> Review:
 
 
 def review_from_audit(
-    frame: "pd.DataFrame",
+    frame: DataFrame,
     rows: Sequence[int],
     labels: Sequence[str],
     texts: Sequence[str] | None = None,
@@ -228,7 +225,7 @@ def _images_beside(name: str) -> Images:
     return Images(folder, folder)
 
 
-def _format_column(frame: "pd.DataFrame", column: Any) -> list[str]:
+def _format_column(frame: DataFrame, column: Any) -> list[str]:
     return [format_cell(cell) for cell in frame[column].to_list()]
 
 

@@ -1,11 +1,12 @@
 """Answers in long form, one per row, joined with a table of the features of the items."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ambilearn._utils.text import pluralize, shorten_list
+from ambilearn._utils.types import DataFrame
 from ambilearn._utils.warnings import warn_user
 from ambilearn.crowd.votes import Votes
 from ambilearn.datasets.errors import InvalidFileError
@@ -19,9 +20,6 @@ from ambilearn.tables.candidate_columns import (
 )
 from ambilearn.tables.description import TableDescription
 from ambilearn.tables.writing import append_columns
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 ITEM = "item"  # the column if none is named
 ANSWERS_COLUMN = "answers"  # in the table of features: the answers of annotators, as text
@@ -70,7 +68,7 @@ def join_answers(about: TableDescription) -> tuple[str, CandidateColumns]:
     return items_name, CandidateColumns(sets, texts, votes, joined)
 
 
-def join_columns(about: TableDescription) -> "tuple[TableDescription, str, pd.DataFrame]":
+def join_columns(about: TableDescription) -> tuple[TableDescription, str, DataFrame]:
     """The table of features with the columns of candidates, which are in another table.
 
     The rows are joined by the column ``item`` of both tables; if none is named, by the only column
@@ -120,8 +118,8 @@ def join_columns(about: TableDescription) -> "tuple[TableDescription, str, pd.Da
 
 
 def _without_unanswered(
-    name: str, items: "pd.DataFrame", votes: Votes, missing: str | None
-) -> "tuple[pd.DataFrame, Votes]":
+    name: str, items: DataFrame, votes: Votes, missing: str | None
+) -> tuple[DataFrame, Votes]:
     """The items and votes without the items that nobody answered, if these are left out."""
     if not len(votes.unanswered):
         return items, votes
@@ -144,7 +142,7 @@ def _without_unanswered(
     return items.iloc[kept].reset_index(drop=True), fewer
 
 
-def _warn_of_distinct_values(name: str, answers: "pd.DataFrame", columns: list[str]) -> None:
+def _warn_of_distinct_values(name: str, answers: DataFrame, columns: list[str]) -> None:
     for column in columns:
         if answers[column].nunique() == len(answers) > 1:
             warn_user(

@@ -2,14 +2,13 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ambilearn._utils.labels import is_missing
 from ambilearn._utils.text import normalize_label, pluralize, shorten_repr
-from ambilearn._utils.types import Label
+from ambilearn._utils.types import DataFrame, Label
 from ambilearn._utils.warnings import warn_user
 from ambilearn.confidence.audits import (
     AuditSample,
@@ -26,9 +25,6 @@ from ambilearn.datasets.label_cells import whole_number_text
 from ambilearn.tables.corrections import parse_truth
 from ambilearn.tables.description import NEW_COLUMNS
 from ambilearn.tables.writing import replace_columns
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +55,7 @@ class AuditedTable:
         Number of true labels that were not used, because their rows were not drawn.
     """
 
-    frame: "pd.DataFrame"
+    frame: DataFrame
     share: ShareEstimate
     scores: NDArray[np.float64]
     confidences: NDArray[np.float64]
@@ -71,7 +67,7 @@ class AuditedTable:
 
 
 def audit_table(
-    frame: "pd.DataFrame",
+    frame: DataFrame,
     truth: str | Mapping[int, Label],
     *,
     label: str = "label",
@@ -171,7 +167,7 @@ def audit_table(
 
 def compare_tables(
     audited: AuditedTable,
-    frame: "pd.DataFrame",
+    frame: DataFrame,
     *,
     label: str = "label",
     name: str = "table",
@@ -281,7 +277,7 @@ def column_prefix(label: str) -> str:
     return label.removesuffix("label") if label.endswith("label") else ""
 
 
-def label_texts(name: str, frame: "pd.DataFrame", column: str) -> list[str]:
+def label_texts(name: str, frame: DataFrame, column: str) -> list[str]:
     """Labels of a column as text."""
     texts = [_as_text(cell) for cell in frame[column].to_list()]
     if "" in texts:
@@ -297,7 +293,7 @@ def _as_text(label: Label) -> str:
 
 
 def read_scores(
-    name: str, frame: "pd.DataFrame", column: str, decimal: str = "."
+    name: str, frame: DataFrame, column: str, decimal: str = "."
 ) -> NDArray[np.float64]:
     """Scores of a column, between 0 and 1."""
     scores = np.empty(len(frame))

@@ -2,7 +2,7 @@
 
 import math
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from ambilearn._utils.suspicious_labels import (
     means_no_answer,
 )
 from ambilearn._utils.text import shorten_list, shorten_repr
-from ambilearn._utils.types import Array, Label
+from ambilearn._utils.types import Array, DataFrame, Label
 from ambilearn._utils.warnings import warn_user
 from ambilearn.candidates import CandidateSets
 from ambilearn.candidates.sets import pair_rows
@@ -148,11 +148,7 @@ def _labels_in_nearly_every_set(sets: CandidateSets) -> list[int]:
     return np.flatnonzero(everywhere).tolist()
 
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-
-def warn_of_long_form(name: str, frame: "pd.DataFrame", column: str) -> None:
+def warn_of_long_form(name: str, frame: DataFrame, column: str) -> None:
     """Warn if a table that is read as candidates looks like answers in long form."""
     if found := looks_like_answers(frame, column):
         item, annotator = found
@@ -164,7 +160,7 @@ def warn_of_long_form(name: str, frame: "pd.DataFrame", column: str) -> None:
         )
 
 
-def looks_like_answers(frame: "pd.DataFrame", column: str) -> tuple[str, str] | None:
+def looks_like_answers(frame: DataFrame, column: str) -> tuple[str, str] | None:
     """Item and annotator column of a table that looks like answers in long form; otherwise None.
 
     Such a table has few columns, two of them with repeated values, but each pair of values occurs

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ambilearn._utils.text import normalize_label, pluralize, shorten_list, split_labels
+from ambilearn._utils.types import DataFrame
 from ambilearn._utils.warnings import warn_user
 from ambilearn.candidates import ANYTHING, CandidateSets, as_candidates
 from ambilearn.candidates.sets import pair_rows
@@ -31,8 +32,6 @@ from ambilearn.tables.candidate_checks import (
 from ambilearn.tables.description import TableDescription
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ambilearn.crowd.votes import Votes
 
 
@@ -54,10 +53,10 @@ class CandidateColumns(NamedTuple):
     sets: CandidateSets
     texts: list[str]
     votes: "Votes | None"
-    frame: "pd.DataFrame"
+    frame: DataFrame
 
 
-def parse_candidates(name: str, frame: "pd.DataFrame", about: TableDescription) -> CandidateColumns:
+def parse_candidates(name: str, frame: DataFrame, about: TableDescription) -> CandidateColumns:
     """Candidate sets from one column of a table, or from several with the votes of annotators.
 
     ``name`` is the name of the table in messages. Raises InvalidFileError, with columns and rows,
@@ -156,7 +155,7 @@ def warn_of_labels(
     warn_of_separator(where, places.classes, sep)
 
 
-def _read_cells(frame: "pd.DataFrame", about: TableDescription) -> list[list[Any]]:
+def _read_cells(frame: DataFrame, about: TableDescription) -> list[list[Any]]:
     """The cells of each column without codes for no answer.
 
     Of several columns with nothing but whole numbers as text, those with a gap were perhaps written
@@ -247,7 +246,7 @@ def cell_text(cell: Any, sep: str) -> str:
     return str(cell) if parse_labels(cell, None, 0) else ""
 
 
-def expand_patterns(name: str, frame: "pd.DataFrame", columns: Sequence[str]) -> tuple[str, ...]:
+def expand_patterns(name: str, frame: DataFrame, columns: Sequence[str]) -> tuple[str, ...]:
     """Columns by name; a pattern such as ``A*`` is replaced by all columns that match it."""
     expanded: list[str] = []
     for column in columns:

@@ -17,7 +17,7 @@ from ambilearn._utils.text import (
     shorten_list,
     split_labels,
 )
-from ambilearn._utils.types import Estimator, Label
+from ambilearn._utils.types import DataFrame, Estimator, Label
 from ambilearn._utils.warnings import warn_user
 from ambilearn.candidates import CandidateSets
 from ambilearn.confidence.calibration import Calibration
@@ -36,8 +36,6 @@ from ambilearn.tables.description import (
 )
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ambilearn.crowd.votes import Votes
 
 _ALWAYS_WRITTEN = {"label", "score", "confidence"}  # by clean and predict
@@ -98,7 +96,7 @@ class CandidateTable:
 
     description: TableDescription
     name: str
-    frame: "pd.DataFrame"
+    frame: DataFrame
     texts: list[str]
     candidates: CandidateSets
     corrections: Corrections
@@ -108,7 +106,7 @@ class CandidateTable:
     judgment: Judgment | None = None
 
     @cached_property
-    def X(self) -> "pd.DataFrame":  # noqa: N802, the name that scikit-learn gives it
+    def X(self) -> DataFrame:  # noqa: N802, the name that scikit-learn gives it
         """The features: float64 with NaN for missing cells, categories and texts as text.
 
         If all features are numbers and none is missing, pass it to an estimator directly; otherwise
@@ -223,7 +221,7 @@ def _check_description(about: TableDescription) -> None:
 
 
 def _assign_roles(
-    name: str, frame: "pd.DataFrame", about: TableDescription
+    name: str, frame: DataFrame, about: TableDescription
 ) -> tuple[TableDescription, list[str]]:
     """The description without patterns, and the columns that may be features."""
     named_features = about.features
@@ -266,7 +264,7 @@ def _assign_roles(
 
 def _find_features(
     name: str,
-    frame: "pd.DataFrame",
+    frame: DataFrame,
     wanted: Sequence[str],
     about: TableDescription,
     parsed: CandidateColumns,
@@ -352,7 +350,7 @@ def _written_before(columns: Iterable[str]) -> list[str]:
     ]
 
 
-def _only_images(name: str, frame: "pd.DataFrame", wanted: Sequence[str], image: str) -> Features:
+def _only_images(name: str, frame: DataFrame, wanted: Sequence[str], image: str) -> Features:
     """The column of images as the only feature."""
     check_columns(name, frame, [image])
     if image not in wanted:

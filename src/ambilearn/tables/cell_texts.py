@@ -3,10 +3,9 @@
 import re
 from collections.abc import Sequence
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    import pandas as pd
+from ambilearn._utils.types import DataFrame
 
 # Texts that are certainly numbers; 007 and 1_000 are not, and stay text.
 _INTEGER = re.compile(r"-?(0|[1-9]\d{0,17})")
@@ -17,7 +16,7 @@ _FORMULA = re.compile("[\\s\x00-\x1f\ufeff]*[=+\\-@＝＋－＠]|[\t\r\n']")
 _SIGNED_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
-def convert_numbers(frame: "pd.DataFrame", text_columns: Sequence[str]) -> dict[str, Any]:
+def convert_numbers(frame: DataFrame, text_columns: Sequence[str]) -> dict[str, Any]:
     """Columns of text that are all numbers, as numbers; empty cells are missing."""
     import pandas as pd
 
@@ -38,7 +37,7 @@ def convert_numbers(frame: "pd.DataFrame", text_columns: Sequence[str]) -> dict[
     return converted
 
 
-def escape_formulas(frame: "pd.DataFrame") -> "pd.DataFrame":
+def escape_formulas(frame: DataFrame) -> DataFrame:
     """The table with every text, headings included, as no spreadsheet runs it."""
     escaped = frame.copy(deep=False)
     for column in frame.columns[[dtype.kind not in "biufcmM" for dtype in frame.dtypes]]:

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ambilearn._utils.text import html_table
-from ambilearn._utils.types import Params
+from ambilearn._utils.types import DataFrame, Params
 from ambilearn.confidence.doubt import Doubt
 from ambilearn.tables.candidate_table import CandidateTable
 from ambilearn.tables.description import NEW_COLUMNS
@@ -16,9 +16,6 @@ from ambilearn.tables.fit import fit_and_judge
 from ambilearn.tables.model import TableModel
 from ambilearn.tables.ranking import Choices, choose_candidates, review_order
 from ambilearn.tables.writing import append_columns
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,7 +50,7 @@ class LabeledTable:
     choices: Choices
     pair_scores: NDArray[np.float64]
     order: NDArray[np.intp]
-    frame: "pd.DataFrame"
+    frame: DataFrame
     doubt: Doubt | None = None
 
     def __repr__(self) -> str:
@@ -183,7 +180,7 @@ def append_results(
     prefix: str | None,
     *,
     with_doubt: bool = True,
-) -> "tuple[NDArray[np.intp], pd.DataFrame]":
+) -> tuple[NDArray[np.intp], DataFrame]:
     """Rows in the order of their review, and the table with the columns of its result at the end.
 
     Their names begin with ``prefix``; if it is None, there are no columns. If ``doubt`` is None,

@@ -17,20 +17,17 @@ from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ambilearn._utils.labels import is_missing
 from ambilearn._utils.text import MISSING_WORDS, normalize_label, shorten_list, shorten_repr
-from ambilearn._utils.types import Array
+from ambilearn._utils.types import Array, DataFrame
 from ambilearn._utils.warnings import warn_user
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.frames import check_columns
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}.*)?")
 _TRUTH_VALUES = {"true": 1.0, "false": 0.0}
@@ -107,7 +104,7 @@ class Features(NamedTuple):
 
 def find_features(
     name: str,
-    frame: "pd.DataFrame",
+    frame: DataFrame,
     names: Sequence[str],
     *,
     categorical: Sequence[str] = (),
@@ -200,7 +197,7 @@ def _embedded_kind(column: str, cells: list[Any]) -> str:
     return "embedded image" if find_image_column({column: texts}) else "embedded text"
 
 
-def _describe_no_features(name: str, frame: "pd.DataFrame", left_out: dict[str, str]) -> str:
+def _describe_no_features(name: str, frame: DataFrame, left_out: dict[str, str]) -> str:
     from ambilearn.tables.image_files import find_image_column
 
     message = (
@@ -222,11 +219,11 @@ def _describe_no_features(name: str, frame: "pd.DataFrame", left_out: dict[str, 
 
 def parse_features(
     name: str,
-    frame: "pd.DataFrame",
+    frame: DataFrame,
     columns: Sequence[Column],
     decimal: str = ".",
     image_folders: Sequence[Path] = (),
-) -> "pd.DataFrame":
+) -> DataFrame:
     """The feature columns of a table as floating-point numbers, categories and texts.
 
     Each feature is a column: float64 with NaN, or object with text and NaN. A vector is a column

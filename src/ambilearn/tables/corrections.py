@@ -11,21 +11,18 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from math import isfinite
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import numpy as np
 
 from ambilearn._utils.files import atomic_write
 from ambilearn._utils.text import MISSING_WORDS, normalize_label, shorten_repr, split_labels
-from ambilearn._utils.types import Array, Label
+from ambilearn._utils.types import Array, DataFrame, Label
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.frames import check_columns, read_frame, source_name
 from ambilearn.datasets.label_cells import parse_labels, whole_number_text
 from ambilearn.tables.description import Corrections
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 COLUMNS = ("row", "candidates", "label")
 _BOOLEANS = {"true": True, "false": False}
@@ -147,9 +144,7 @@ def parse_new_label(where: str, text: str, classes: Array) -> Any:
     return label
 
 
-def parse_truth(
-    name: str, frame: "pd.DataFrame", column: str, labels: Iterable[Label]
-) -> list[Any]:
+def parse_truth(name: str, frame: DataFrame, column: str, labels: Iterable[Label]) -> list[Any]:
     """The true label of each row, None where it is not known.
 
     A word for missing is a label if it is among the labels of the table.

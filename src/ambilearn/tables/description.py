@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from ambilearn._utils.text import MISSING_WORDS, normalize_text
-from ambilearn._utils.types import Label
+from ambilearn._utils.types import DataFrame, Label
 from ambilearn.datasets.frames import (
     check_frame,
     check_text_columns,
@@ -14,9 +14,6 @@ from ambilearn.datasets.frames import (
     read_frame,
     source_name,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # Which `clean` writes; adding one also takes a line in `clean.append_results`.
 NEW_COLUMNS = ("label", "score", "confidence", "doubt", "suggestion", "review_rank")
@@ -42,7 +39,7 @@ class FileFormat:
         if self.decimal not in (".", ","):
             raise ValueError(f"decimal must be '.' or ',', got {self.decimal!r}.")
 
-    def read(self, source: Any) -> "tuple[str, pd.DataFrame]":
+    def read(self, source: Any) -> tuple[str, DataFrame]:
         """Name and content of a file; a data frame is returned as it is."""
         if hasattr(source, "columns"):
             name = getattr(source, "attrs", {}).get(FILE_NAME, "table")

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -15,22 +15,19 @@ from ambilearn._utils.image_files import (
 )
 from ambilearn._utils.labels import is_missing
 from ambilearn._utils.text import shorten_repr
-from ambilearn._utils.types import AnyCandidates, Array
+from ambilearn._utils.types import AnyCandidates, Array, DataFrame
 from ambilearn.datasets.errors import InvalidFileError
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 class ImageColumn(TransformerMixin, BaseEstimator):
     """Pass on a column of image files: the step before a method that learns from images."""
 
-    def fit(self, X: "pd.DataFrame", y: AnyCandidates = None) -> Self:
+    def fit(self, X: DataFrame, y: AnyCandidates = None) -> Self:
         """Keep the name of the column."""
         self.feature_names_in_ = np.asarray(X.columns, dtype=object)
         return self
 
-    def transform(self, X: "pd.DataFrame") -> Array:
+    def transform(self, X: DataFrame) -> Array:
         """The files, an array of shape (n, 1)."""
         return X.to_numpy(dtype=object)
 

@@ -3,14 +3,14 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.pipeline import Pipeline
 
 from ambilearn._utils.limits import row_blocks
 from ambilearn._utils.text import pluralize, shorten_list, shorten_repr
-from ambilearn._utils.types import Array
+from ambilearn._utils.types import Array, DataFrame
 from ambilearn._utils.warnings import warn_user
 from ambilearn.confidence.calibration import Calibration
 from ambilearn.datasets.frames import check_frame
@@ -18,9 +18,6 @@ from ambilearn.tables.columns import Column, parse_features
 from ambilearn.tables.preprocessing import find_embeddings
 from ambilearn.tables.ranking import Choices, choose_labels
 from ambilearn.tables.writing import append_columns
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -59,7 +56,7 @@ class TableModel:
 
     def choices(
         self,
-        frame: "pd.DataFrame",
+        frame: DataFrame,
         name: str = "table",
         *,
         device: str | None = None,
@@ -79,7 +76,7 @@ class TableModel:
         parts = [self._choose(features.iloc[rows], device) for rows in self._blocks(len(features))]
         return Choices(*map(np.concatenate, zip(*parts, strict=True)))
 
-    def _new_categories(self, features: "pd.DataFrame") -> list[str]:
+    def _new_categories(self, features: DataFrame) -> list[str]:
         """Columns with categories that were not in the training table, and these categories."""
         columns = [column.name for column in self.columns if column.kind == "category"]
         if not columns:
@@ -99,7 +96,7 @@ class TableModel:
             return [slice(0, n_rows)]
         return row_blocks(n_rows, len(self.classes))
 
-    def _choose(self, features: "pd.DataFrame", device: str | None) -> Choices:
+    def _choose(self, features: DataFrame, device: str | None) -> Choices:
         X = self.pipeline[:-1].transform(features)
         if device is None:
             scores = self.method.predict_proba(X)
@@ -126,14 +123,14 @@ class TableModel:
 
     def predict(
         self,
-        frame: "pd.DataFrame",
+        frame: DataFrame,
         name: str = "table",
         *,
         prefix: str = "",
         device: str | None = None,
         decimal: str = ".",
         image_folders: Sequence[Path] = (),
-    ) -> "pd.DataFrame":
+    ) -> DataFrame:
         """The table with ``label``, ``score`` and ``confidence`` at its end.
 
         ``confidence`` is empty if the scores are not calibrated; see ``calibration.reason``.

@@ -2,21 +2,19 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
+from ambilearn._utils.types import DataFrame
 from ambilearn.tables.candidate_table import CandidateTable, read_table
 from ambilearn.tables.description import FileFormat, TableDescription, fill
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 def read_candidate_table(
-    source: "str | os.PathLike[str] | IO[Any] | pd.DataFrame",
+    source: str | os.PathLike[str] | IO[Any] | DataFrame,
     *,
     candidates: str | Sequence[str] | None = None,
     given_label: str | None = None,
-    features_from: "str | os.PathLike[str] | IO[Any] | pd.DataFrame | None" = None,
+    features_from: str | os.PathLike[str] | IO[Any] | DataFrame | None = None,
     item: str = "item",
     annotator: str = "annotator",
     answer: str = "label",

@@ -7,18 +7,16 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from gzip import GzipFile
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import IO, Any, cast
 
 import numpy as np
 
 from ambilearn._utils.files import CsvLines, atomic_write
 from ambilearn._utils.optional import requires_extra
 from ambilearn._utils.text import report_lone_surrogates
+from ambilearn._utils.types import DataFrame
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.frames import FORMATS, find_format
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _WRITTEN = {ending: format for ending, format in FORMATS.items() if format != "xlsx"}
 
@@ -42,7 +40,7 @@ def check_writable(format: str) -> None:
 
 @report_lone_surrogates()
 def write_table(
-    frame: "pd.DataFrame",
+    frame: DataFrame,
     target: str | os.PathLike[str] | IO[bytes],
     *,
     format: str | None = None,
@@ -111,7 +109,7 @@ def write_table(
             write_json(typed, target, is_list=format == "json")
 
 
-def _write_csv(frame: "pd.DataFrame", file: IO[bytes], delimiter: str, decimal: str) -> None:
+def _write_csv(frame: DataFrame, file: IO[bytes], delimiter: str, decimal: str) -> None:
     lines = CsvLines(lambda line: file.write(line.encode()))
     form: dict[str, Any] = {"lineterminator": lines.terminator, "quoting": csv.QUOTE_MINIMAL}
     heading = [str(column) for column in frame.columns]
@@ -123,7 +121,7 @@ def _write_csv(frame: "pd.DataFrame", file: IO[bytes], delimiter: str, decimal: 
     frame.to_csv(lines, header=False, index=False, sep=delimiter, decimal=decimal, **form)
 
 
-def _flatten_cells(frame: "pd.DataFrame", sep: str, text_columns: Sequence[str]) -> "pd.DataFrame":
+def _flatten_cells(frame: DataFrame, sep: str, text_columns: Sequence[str]) -> DataFrame:
     """The table with lists as text, joined by ``sep``, and other nested values as JSON."""
     nested = frame.columns[[t.kind == "O" and t != "str" for t in frame.dtypes]]
     flat = {
@@ -145,7 +143,7 @@ def _flatten(cell: Any, sep: str, is_text: bool) -> Any:
     return json.dumps(cell, ensure_ascii=False) if isinstance(cell, dict) else cell
 
 
-def replace_columns(frame: "pd.DataFrame", columns: dict[str, Any]) -> "pd.DataFrame":
+def replace_columns(frame: DataFrame, columns: dict[str, Any]) -> DataFrame:
     """The table with some columns replaced or added (``assign`` rejects a column "self")."""
     frame = frame.copy(deep=False)
     for name, values in columns.items():
@@ -153,7 +151,7 @@ def replace_columns(frame: "pd.DataFrame", columns: dict[str, Any]) -> "pd.DataF
     return frame
 
 
-def append_columns(name: str, frame: "pd.DataFrame", columns: dict[str, Any]) -> "pd.DataFrame":
+def append_columns(name: str, frame: DataFrame, columns: dict[str, Any]) -> DataFrame:
     """The table with further columns at its end; an error if it has their names already."""
     taken = [column for column in columns if column in frame.columns]
     if taken:
