@@ -78,7 +78,7 @@ class CleanedTable(LabeledTable):
     """A table with a label for each row, and the model that chose the labels.
 
     It has the attributes ``table``, ``choices``, ``pair_scores``, ``order``, ``frame`` and
-    ``doubt`` of a :class:`LabeledTable`, and the model.
+    ``doubt`` of a ``LabeledTable``, and the model.
 
     Attributes
     ----------

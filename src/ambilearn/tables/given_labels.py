@@ -31,7 +31,7 @@ class CorrectedTable(LabeledTable):
     """A table with corrected labels.
 
     It has the attributes ``table``, ``choices``, ``pair_scores``, ``order``, ``frame`` and
-    ``doubt`` of a :class:`LabeledTable`, and the labels in the table. ``table`` has the corrected
+    ``doubt`` of a ``LabeledTable``, and the labels in the table. ``table`` has the corrected
     label of each row as its only candidate, for :func:`ambilearn.tables.fit_table`. Score and
     confidence are both the probability that the corrected label is correct; 0 and empty if the
     features do not predict the given labels better than chance, and no label is changed. The
