@@ -100,9 +100,9 @@ def test_fetch_check_list_of_real_files(run, source, tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_terminal_shows_the_progress(terminal, source, tmp_path, monkeypatch):
+def test_a_terminal_shows_the_download(terminal, source, tmp_path, monkeypatch):
     with serve(source) as server:
         monkeypatch.setenv("AMBILEARN_MIRROR", server.url)
         status, screen = terminal("data", "fetch", "lost", "--data-home", tmp_path / "home")
     assert status == 0
-    assert "downloading lost: 0.9 of 0.9 MB" in screen
+    assert "downloading lost" in screen

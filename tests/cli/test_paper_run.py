@@ -8,14 +8,8 @@ import pytest
 from rich.console import Console as RichConsole
 
 from ambilearn.cli.console import Console
-from ambilearn.cli.paper_run import (
-    Progress,
-    describe_failures,
-    describe_other_code,
-    describe_plan,
-)
-from ambilearn.experiments.execute import environment
-from ambilearn.experiments.run import TimeLeft
+from ambilearn.cli.paper_run import Progress, describe_failures, describe_other_code
+from ambilearn.experiments.run import environment
 from ambilearn.experiments.store import Store, StoreError
 from ambilearn.experiments.task import SCORES, Result, Task
 
@@ -103,9 +97,9 @@ def said():
     return said
 
 
-def ended(task, status="done", error="", seconds=60.0):
+def ended(task, status="done", error=""):
     scores = dict.fromkeys(SCORES, 0.5)
-    return Result(task.key, task.definition, status, scores, error=error, seconds=seconds)
+    return Result(task.key, task.definition, status, scores, error=error)
 
 
 def test_results_of_other_code_are_counted(said, store):
@@ -118,30 +112,13 @@ def test_results_of_other_code_are_counted(said, store):
     assert "--again" in text
 
 
-def test_the_plan_has_tasks_results_and_time(said, store):
-    left = TimeLeft(TASKS, store, jobs=1)
-    assert said(describe_plan, store, TASKS + TASKS, TASKS, left) == (
-        f"3 tasks, 0 of them already in {store.path}; 3 to do\n"
-    )
-    store.save(ended(TASKS[0]), environment())
-    left = TimeLeft(TASKS[1:], store, jobs=1)
-    assert said(describe_plan, store, TASKS, TASKS[1:], left) == (
-        f"3 tasks, 1 of them already in {store.path}; 2 to do, in about 2 min 00 s\n"
-    )
-    left = TimeLeft([], store, jobs=1)
-    assert said(describe_plan, store, TASKS, [], left).endswith("; 0 to do\n")
-
-
-def test_progress_counts_tasks_and_failures(said, store):
+def test_progress_counts_tasks_and_failures(said):
     def work(console):
-        progress = Progress(console, 3, TimeLeft(TASKS, store, jobs=1))
+        progress = Progress(console, 3)
         progress.note(ended(TASKS[0], "failed"))
-        progress.note(ended(TASKS[1], seconds=2.0))
+        progress.note(ended(TASKS[1]))
 
-    assert said(work).splitlines() == [
-        "measuring …",
-        "measuring: 2/3 tasks, about 31 s left, 1 failed …",
-    ]
+    assert said(work).splitlines() == ["measuring …", "measuring: 2/3 tasks, 1 failed …"]
 
 
 def test_each_kind_of_failure_once(said, store):

@@ -154,29 +154,6 @@ def test_flipped_bit_on_disk_is_found_and_force_repairs_it(shop, home):
     assert checksum(path) == info.checksum
 
 
-def test_progress_is_reported_in_bytes(shop, home):
-    class Bar:
-        total = 0
-        seen = ()
-
-        def update(self, count):
-            self.seen = (*self.seen, count)
-
-        def reset(self):
-            self.seen = ()
-
-        def close(self):
-            self.closed = True
-
-    folder, info = shop
-    bar = Bar()
-    with serve(folder) as server:
-        fetch_file(at(info, server), home, progress=bar)
-    assert bar.total == info.size
-    assert sum(bar.seen) == info.size
-    assert bar.closed
-
-
 # ---- checksums
 
 

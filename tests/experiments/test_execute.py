@@ -16,8 +16,8 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import ambilearn
 from ambilearn import selection
-from ambilearn.experiments import execute as module
-from ambilearn.experiments.execute import choose, environment, execute
+from ambilearn.experiments import run as module
+from ambilearn.experiments.run import choose, environment, execute
 from ambilearn.experiments.splits import make_split
 from ambilearn.experiments.task import Task
 
@@ -80,7 +80,7 @@ def test_the_environment_has_versions_commit_and_machine():
 
 
 def commit_seen_by(package_parent):
-    code = "from ambilearn.experiments.execute import environment; print(environment()['commit'])"
+    code = "from ambilearn.experiments.run import environment; print(environment()['commit'])"
     ran = subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True,

@@ -11,10 +11,10 @@ from contextlib import closing, suppress
 import prepared
 import pytest
 
-from ambilearn.experiments.run import TimeLeft, missing_tasks, on_processes, run_tasks
+from ambilearn.experiments.run import missing_tasks, on_processes, run_tasks
 from ambilearn.experiments.spec import parse_spec
 from ambilearn.experiments.store import Store, StoreError
-from ambilearn.experiments.task import SCORES, Result, Task
+from ambilearn.experiments.task import Result, Task
 
 SPEC = """
 title = "Runs"
@@ -267,24 +267,3 @@ def test_workers_end_with_a_killed_parent(moment):
     finally:
         with suppress(ProcessLookupError):
             os.killpg(parent.pid, signal.SIGKILL)
-
-
-def test_each_kind_of_task_has_its_own_time(tmp_path):
-    slow = [Task("digits", "PLCL", run) for run in range(4)]
-    fast = [Task("iris", "PLKNN", run) for run in range(4)]
-    other = Task("wine", "PLKNN", 0)
-
-    def ended(task, seconds):
-        return Result(task.key, task.definition, "done", dict.fromkeys(SCORES, 0), seconds=seconds)
-
-    with Store(tmp_path / "r.sqlite") as store:
-        assert TimeLeft(slow, store, jobs=1).seconds() is None
-        store.save(ended(slow[0], 99.0), {})  # an earlier run
-        left = TimeLeft([*slow[1:], *fast, other], store, jobs=2)
-    left.note(ended(fast[0], 1.0))
-    left.note(ended(slow[1], 101.0))
-    mean = (1.0 + 100.0) / 2  # of a kind without a result
-    assert left.seconds() == pytest.approx((2 * 100.0 + 3 * 1.0 + mean) / 2)
-    for task in (*slow[2:], *fast[1:], other):
-        left.note(ended(task, 5.0))
-    assert left.seconds() == 0

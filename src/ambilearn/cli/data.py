@@ -11,27 +11,6 @@ from ambilearn.cli.console import Console
 from ambilearn.datasets.errors import DatasetError
 
 
-class _Download:
-    """Number of downloaded bytes, with the interface that pooch expects."""
-
-    def __init__(self, console: Console, name: str) -> None:
-        self._console, self._name = console, name
-        self.total, self._done = 0, 0
-
-    def update(self, count: int) -> None:
-        """Count bytes and show their number."""
-        self._done += count
-        total = f" of {self.total / 1e6:.1f}" if self.total else ""
-        self._console.stage(f"downloading {self._name}: {self._done / 1e6:.1f}{total} MB")
-
-    def reset(self) -> None:
-        """Set the number of bytes to zero."""
-        self._done = 0
-
-    def close(self) -> None:
-        """Do nothing: the console ends the spinner."""
-
-
 @click.group(cls=Group)
 def data() -> None:
     """List, download and check the data sets."""
@@ -95,8 +74,8 @@ def fetch(names: tuple[str, ...], everything: bool, force: bool, data_home: Path
             console.say(f"{info.name}: part of scikit-learn, nothing to download")
             continue
         try:
-            progress = _Download(console, info.name)
-            path = fetch_file(info, data_home, force=force, progress=progress)
+            console.show(f"downloading {info.name}")
+            path = fetch_file(info, data_home, force=force)
         except DatasetError as error:
             failed = True
             console.error(f"{info.name}: {error}")

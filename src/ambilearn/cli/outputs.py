@@ -2,6 +2,7 @@
 
 import os
 import stat
+import sys
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import click
 
 from ambilearn._utils.files import check_writable as check_file_writable
 from ambilearn._utils.text import pluralize
-from ambilearn.cli.console import Console, standard_output
+from ambilearn.cli.console import Console
 from ambilearn.tables.description import FileFormat
 
 
@@ -89,7 +90,9 @@ def table_writer(
 
     format, delimiter = file.format_of(source) or "csv", file.delimiter
     if str(out) == "-":
-        target = standard_output()
+        if sys.stdout is None:
+            raise click.ClickException("Standard output is closed. Use --out FILE.")
+        target: Any = sys.stdout.buffer
         format = "csv" if format == "xlsx" else format  # Excel files cannot be written
     else:
         target, written = out, format_of_name(str(out))

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ambilearn._utils.text import format_duration, pluralize
+from ambilearn._utils.progress import TimeLeft
+from ambilearn._utils.text import pluralize
 from ambilearn.cli.commands import WRITTEN_FILE
 from ambilearn.cli.console import Console, check_memory_limit, describe_error
 from ambilearn.cli.options import add_options
 from ambilearn.experiments.spec_form import MAX_RUNS
 
 if TYPE_CHECKING:
-    from ambilearn.experiments.run import TimeLeft
     from ambilearn.experiments.spec import Spec
     from ambilearn.experiments.store import Store
     from ambilearn.experiments.task import Result, Task
@@ -137,19 +137,13 @@ def run(
         tasks = [task for task in tasks if task.method in wanted]
     if not tasks:
         raise click.UsageError("No tasks match these --methods and --data.")
-    try:
-        n_failed = _run(tasks, store, jobs or -1, data_home, again)
-    except KeyboardInterrupt as stop:
-        raise click.ClickException(f"Stopped. {_how_to_continue(store)}") from stop
-    if n_failed:
+    if _run(tasks, store, jobs or -1, data_home, again):
         raise SystemExit(1)
 
 
 def _run(tasks: list["Task"], path: Path, jobs: int, data_home: Path | None, again: bool) -> int:
     """Run the tasks that are not in the store, with messages; return the number of failed tasks."""
-    from joblib import cpu_count
-
-    from ambilearn.experiments.run import TimeLeft, missing_tasks, run_tasks
+    from ambilearn.experiments.run import missing_tasks, run_tasks
     from ambilearn.experiments.store import Store
 
     console = Console()
@@ -158,18 +152,23 @@ def _run(tasks: list["Task"], path: Path, jobs: int, data_home: Path | None, aga
         if not again:
             describe_other_code(console, store)
         missing = missing_tasks(tasks, store, again=again)
-        time_left = TimeLeft(missing, store, cpu_count() if jobs == -1 else jobs)
-        describe_plan(console, store, tasks, missing, time_left)
-        note = Progress(console, len(missing), time_left).note
+        n_tasks = len({task.key for task in tasks})
+        console.say(
+            f"{n_tasks} tasks, {n_tasks - len(missing)} of them already in {path}; "
+            f"{len(missing)} to do"
+        )
+        note = Progress(console, len(missing)).note
         try:
             counts = run_tasks(
                 missing, store, jobs=jobs, data_home=data_home, again=again, on_result=note
             )
         except BrokenPipeError:  # click handles it
             raise
-        except (OSError, MemoryError) as error:
-            message = f"{describe_error(error)} {_how_to_continue(path)}"
-            raise click.ClickException(message) from error
+        except (KeyboardInterrupt, OSError, MemoryError) as error:
+            what = describe_error(error) if isinstance(error, Exception) else "Stopped."
+            raise click.ClickException(
+                f"{what} All results so far are in {path}; run the same command again to continue."
+            ) from error
         finally:
             console.close()
         console.say(f"{counts['done']} done, {counts['failed']} failed.")
@@ -181,22 +180,18 @@ def _run(tasks: list["Task"], path: Path, jobs: int, data_home: Path | None, aga
 class Progress:
     """Number of finished tasks and remaining time."""
 
-    def __init__(self, console: Console, n_tasks: int, time_left: "TimeLeft") -> None:
-        self._console, self._time_left = console, time_left
-        self._n_tasks, self._n_done, self._n_failed = n_tasks, 0, 0
+    def __init__(self, console: Console, n_tasks: int) -> None:
+        self._console, self._n_tasks, self._time_left = console, n_tasks, TimeLeft()
+        self._n_done = self._n_failed = 0
 
     def note(self, result: "Result") -> None:
         """Count and show a finished task."""
-        self._time_left.note(result)
         self._n_done += 1
         self._n_failed += result.status == "failed"
-        left = f"about {format_duration(self._time_left.seconds())} left"
+        # Tasks of a run follow each other, so that their mean time is that of the next runs.
+        left = self._time_left.describe(self._n_done, self._n_tasks - self._n_done)
         failed = f", {self._n_failed} failed" if self._n_failed else ""
-        self._console.stage(f"measuring: {self._n_done}/{self._n_tasks} tasks, {left}{failed}")
-
-
-def _how_to_continue(store: Path) -> str:
-    return f"All results so far are in {store}; run the same command again to continue."
+        self._console.stage(f"measuring: {self._n_done}/{self._n_tasks} tasks{left}{failed}")
 
 
 def _with_local_data(console: Console, tasks: list["Task"], data_home: Path | None) -> list["Task"]:
@@ -229,7 +224,7 @@ def _listed(text: str | None, find: Callable[[str], Any]) -> set[str] | None:
 
 def describe_other_code(console: Console, store: "Store") -> None:
     """Print how many results were measured with another version of the code."""
-    from ambilearn.experiments.execute import environment
+    from ambilearn.experiments.run import environment
 
     def code(content: dict[str, Any]) -> tuple[str | None, str | None]:
         return content.get("commit"), content.get("versions", {}).get("ambilearn")
@@ -241,23 +236,6 @@ def describe_other_code(console: Console, store: "Store") -> None:
             f"{pluralize(n_other, 'result')} in the store were measured with another version of "
             "the code and are kept; --again measures them again."
         )
-
-
-def describe_plan(
-    console: Console,
-    store: "Store",
-    tasks: Sequence["Task"],
-    missing: Sequence["Task"],
-    left: "TimeLeft",
-) -> None:
-    """Print the number of tasks, of stored results and of tasks to do, and the expected time."""
-    n_tasks = len({task.key for task in tasks})
-    seconds = left.seconds() if missing else None
-    time = "" if seconds is None else f", in about {format_duration(seconds)}"
-    console.say(
-        f"{n_tasks} tasks, {n_tasks - len(missing)} of them already in {store.path}; "
-        f"{len(missing)} to do{time}"
-    )
 
 
 def describe_failures(console: Console, store: "Store", tasks: Sequence["Task"]) -> None:

@@ -1,5 +1,6 @@
 """The table that `clean`, `fit` and `review` learn from, and how they do: their options."""
 
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,7 +10,7 @@ import click
 
 from ambilearn._utils.image_files import IMAGE_ENDINGS, is_image_file
 from ambilearn._utils.types import Params
-from ambilearn.cli.console import Console, standard_input
+from ambilearn.cli.console import Console
 from ambilearn.cli.outputs import check_outputs
 from ambilearn.registry import METHODS
 from ambilearn.tables.description import FileFormat, TableDescription, fill
@@ -191,7 +192,11 @@ def file_format(source: str, options: dict[str, Any]) -> FileFormat:
 
 def open_table(source: str) -> Any:
     """The file to read; ``-`` is standard input."""
-    return standard_input() if source == "-" else source
+    if source != "-":
+        return source
+    if sys.stdin is None:
+        raise click.ClickException("Standard input is closed. Use a file.")
+    return sys.stdin.buffer
 
 
 def check_device(console: Console, device: str | None) -> None:

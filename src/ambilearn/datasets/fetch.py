@@ -5,7 +5,7 @@ import os
 import shlex
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ambilearn._utils.files import atomic_write
 from ambilearn._utils.optional import requires_extra
@@ -76,16 +76,14 @@ def fetch_file(
     *,
     download: bool = True,
     force: bool = False,
-    progress: Any = None,
     timeout: float = 30.0,
 ) -> Path:
     """Verified path of a data file, downloaded if it is not on this machine.
 
     ``data_home`` is searched first, and files are downloaded to it; ``force`` downloads and
-    replaces an existing file. ``progress`` is a progress bar for pooch: attribute ``total``;
-    methods ``update``, ``reset``, ``close``. The download fails after ``timeout`` seconds without
-    an answer. Raises :class:`DataNotFoundError`, :class:`NetworkError` or :class:`ChecksumError`,
-    or OSError if the file cannot be written.
+    replaces an existing file. The download fails after ``timeout`` seconds without an answer.
+    Raises :class:`DataNotFoundError`, :class:`NetworkError` or :class:`ChecksumError`, or OSError
+    if the file cannot be written.
     """
     path = find_file(info, data_home)
     if path is not None and not force:
@@ -99,12 +97,10 @@ def fetch_file(
             f"{info.file} is not on this machine (searched: {searched}). Download it with "
             f"`ambilearn data fetch {info.name}`, or copy it there from {info.source}."
         )
-    return _download(info, data_home, progress, timeout)
+    return _download(info, data_home, timeout)
 
 
-def _download(
-    info: DatasetInfo, data_home: str | os.PathLike[str] | None, progress: Any, timeout: float
-) -> Path:
+def _download(info: DatasetInfo, data_home: str | os.PathLike[str] | None, timeout: float) -> Path:
     with requires_extra("data", purpose=f"Downloading {info.file}"):
         import pooch
         import requests
@@ -114,7 +110,7 @@ def _download(
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
         with atomic_write(target) as file:
-            pooch.HTTPDownloader(progressbar=progress or False, timeout=timeout)(url, file, None)
+            pooch.HTTPDownloader(timeout=timeout)(url, file, None)
             file.flush()
             found = checksum(Path(file.name), info.checksum.partition(":")[0])
             if found != info.checksum:

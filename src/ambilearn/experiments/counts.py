@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ambilearn.experiments.render import Table
 from ambilearn.experiments.results import (
     UNMEASURED,
-    Case,
+    Column,
     ExperimentResults,
     Line,
     oracle_notes,
@@ -24,17 +24,19 @@ def win_tie_loss_table(experiment: ExperimentResults, show: Content) -> Table:
     """Counts of significantly better, equal and worse results of the first method, by group."""
     published = published_counts(show["published"]) if "published" in show else {}
     settings = experiment.spec.settings or []
-    groups = list(dict.fromkeys(setting.group for setting in settings))
+    groups = [*(setting.group for setting in settings), "Total"]
+    columns: dict[str, list[Column]] = {group: [] for group in groups}
+    for case in experiment.cases:
+        if case.setting is not None:
+            column = case.label, case, show["metric"]
+            columns[case.setting.group].append(column)
+            columns["Total"].append(column)
     reference, *others = experiment.lines
-    header, rows, records = ["method"], [], []
+    rows, records = [], []
     for line in others:
-        row, total = [line.label], np.zeros(4, dtype=int)
-        for group in [*groups, "Total"]:
-            cases = [c for c in experiment.cases if c.setting and c.setting.group == group]
-            columns = [(case.label, case, show["metric"]) for case in cases]
-            counts = _count(experiment, reference, line, columns)
-            counts = total if group == "Total" else counts
-            total = total + counts
+        row = [line.label]
+        for group, cases in columns.items():
+            counts = _count(experiment, reference, line, cases)
             printed = published.get((line.label, group))
             row.append(_counts_text(counts))
             record: Content = {"method": line.label, "group": group, **_named_counts(counts)}
@@ -43,7 +45,6 @@ def win_tie_loss_table(experiment: ExperimentResults, show: Content) -> Table:
                 record |= _named_counts(printed, "published_")
             records.append(record)
         rows.append(row)
-    header += [*groups, "Total"]
     titles = dict.fromkeys(f"{setting.group}: {setting.title}" for setting in settings)
     notes = [f"Wins/ties/losses of {reference.label} (paired t-test, 0.05). " + "; ".join(titles)]
     if published:
@@ -52,7 +53,7 @@ def win_tie_loss_table(experiment: ExperimentResults, show: Content) -> Table:
             "sum to 98/14/0."
         )
     notes += oracle_notes(experiment.lines)
-    return Table(show["name"], show["title"], header, rows, records, notes)
+    return Table(show["name"], show["title"], ["method", *columns], rows, records, notes)
 
 
 def readings_table(experiment: ExperimentResults, show: Content) -> Table:
@@ -109,7 +110,7 @@ def _count(
     experiment: ExperimentResults,
     reference: Line,
     line: Line,
-    columns: Iterable[tuple[str, Case, str]],
+    columns: Iterable[Column],
 ) -> NDArray[np.int_]:
     """Wins, ties and losses of the reference over the columns, and columns with a larger mean."""
     counts = np.zeros(4, dtype=int)

@@ -1,12 +1,9 @@
 """A table, and how it looks in a terminal, as Markdown, CSV and LaTeX."""
 
-import csv
-import io
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ambilearn._utils.files import CsvLines
 from ambilearn._utils.optional import requires_extra
 from ambilearn.experiments.task import Content
 
@@ -60,15 +57,10 @@ def _pipe(cells: list[str]) -> str:
 
 def to_csv(table: Table) -> str:
     """CSV with the numbers of the table at full precision, one record per cell."""
-    names = list(dict.fromkeys(name for record in table.records for name in record))
-    text = io.StringIO()
-    lines = CsvLines(text.write)
-    writer = csv.DictWriter(lines, names, lineterminator=lines.terminator, restval="")
-    writer.writeheader()
-    for record in table.records:
-        # NaN means that there is no value: leave the cell empty.
-        writer.writerow({k: "" if v is None or v != v else v for k, v in record.items()})
-    return text.getvalue()
+    import pandas as pd
+
+    # As objects, so that a column of numbers with empty cells stays one of whole numbers.
+    return pd.DataFrame(table.records, dtype=object).to_csv(index=False, lineterminator="\n")
 
 
 def to_latex(table: Table) -> str:

@@ -6,10 +6,10 @@ from importlib.resources import files
 
 from ambilearn._utils.optional import requires_extra
 from ambilearn._utils.text import format_duration
-from ambilearn.experiments.execute import environment
 from ambilearn.experiments.figures import build_figures, draw
 from ambilearn.experiments.render import Table
 from ambilearn.experiments.results import ExperimentResults
+from ambilearn.experiments.run import environment
 from ambilearn.experiments.store import Store
 from ambilearn.experiments.tables import (
     build_tables,

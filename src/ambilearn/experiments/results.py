@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,6 +63,9 @@ class Case:
     def label(self) -> str:
         """Name in tables."""
         return self.data if self.setting is None else f"{self.data} {self.setting.label}"
+
+
+Column: TypeAlias = tuple[str, Case, str]  # title, case and metric of a column of a table
 
 
 class ExperimentResults:
@@ -131,7 +134,7 @@ class ExperimentResults:
         """Lines of a table."""
         return self.read(*show["select"]) if "select" in show else self.lines
 
-    def shown_columns(self, show: Content) -> list[tuple[str, Case, str]]:
+    def shown_columns(self, show: Content) -> list[Column]:
         """Title, case and metric of each column: the listed columns, or one per case."""
         if "columns" in show:
             return [(c["title"], Case(c["data"]), c["metric"]) for c in show["columns"]]

@@ -4,13 +4,13 @@ All scores are always stored; tables select from them.
 """
 
 import json
+from dataclasses import asdict
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.metrics import accuracy_score
 from sklearn.preprocessing import StandardScaler
 
 from ambilearn._utils.types import Array, Matrix
@@ -37,42 +37,32 @@ def make_split(task: Task, data_home: str | None = None) -> Split:
     The rows depend only on the data set and the run; the candidate sets also depend on the options
     of the protocol. All methods therefore have the same split.
     """
-    candidates = json.dumps(task.candidates and dict(task.candidates), sort_keys=True)
-    return _split(
-        task.data, task.rows, task.test_share, task.scaling, candidates, task.run, data_home
-    )
+    shared = task.to(method="", params={}, select="fixed", search={})
+    return _split(json.dumps(asdict(shared), sort_keys=True), data_home)
 
 
 # A worker runs the methods of a split consecutively: cache the last splits.
 @lru_cache(maxsize=4)
-def _split(
-    name: str,
-    rows: int | None,
-    test_share: float,
-    scaling: str,
-    candidates_json: str,
-    run: int,
-    data_home: str | None,
-) -> Split:
+def _split(task_json: str, data_home: str | None) -> Split:
+    task = Task(**json.loads(task_json))
+    name = task.data
     data = _data(name, data_home)
     if data.y is None:
         raise ValueError(
             f"{name} has no true labels, which experiments require: choose data with true labels."
         )
     chosen = np.arange(len(data.X))
-    if rows is not None and rows < len(chosen):
-        chosen = np.random.default_rng(derive_seed("rows", name, rows)).permutation(len(chosen))[
-            :rows
-        ]
-    order = np.random.default_rng(derive_seed("split", name, run)).permutation(chosen)
-    n_train = len(order) - round(test_share * len(order))
+    if task.rows is not None and task.rows < len(chosen):
+        rng = np.random.default_rng(derive_seed("rows", name, task.rows))
+        chosen = rng.permutation(len(chosen))[: task.rows]
+    order = np.random.default_rng(derive_seed("split", name, task.run)).permutation(chosen)
+    n_train = len(order) - round(task.test_share * len(order))
     train, test = order[:n_train], order[n_train:]
 
-    options = json.loads(candidates_json)
-    if options is not None:
-        seed = derive_seed("candidates", name, options, run)
+    if task.candidates is not None:
+        seed = derive_seed("candidates", name, task.candidates, task.run)
         candidates, _ = make_candidates(
-            data.y[train], classes=data.classes, random_state=seed, **options
+            data.y[train], classes=data.classes, random_state=seed, **task.candidates
         )
     elif data.candidates is None:
         raise ValueError(
@@ -81,7 +71,7 @@ def _split(
         )
     else:
         candidates = data.candidates[train]
-    X_train, X_test = _scaled(data.X, scaling, order, train, test)
+    X_train, X_test = _scaled(data.X, task.scaling, order, train, test)
     return Split(X_train, candidates, data.y[train], X_test, data.y[test])
 
 
@@ -106,9 +96,6 @@ def _scaled(
     over = np.sort({"all": every, "train": train}[scaling])
     scaler = StandardScaler().fit(X[over])  # constant features become 0
     return scaler.transform(X[train]), scaler.transform(X[test])
-
-
-TOLERANCES = (3, 5)
 
 
 def score_model(model: BaseEstimator, split: Split) -> dict[str, float]:
@@ -143,14 +130,11 @@ def score_by_truth(model: BaseEstimator, split: Split) -> dict[str, float]:
         "transductive.outputs_in_set": (split.y_train, support.best(outputs)),
         "transductive.outputs": (split.y_train, sets.classes[outputs.argmax(axis=1)]),
     }
-    scores = {}
-    for name, (truth, labels) in predicted.items():
-        scores[name] = float(accuracy_score(truth, labels))
-        for tolerance in TOLERANCES:
-            scores[f"{name}@{tolerance}"] = tolerance_accuracy(
-                truth, labels, tolerance, classes=sets.classes
-            )
-    return scores
+    return {
+        f"{name}{suffix}": tolerance_accuracy(truth, labels, tolerance, classes=sets.classes)
+        for name, (truth, labels) in predicted.items()
+        for suffix, tolerance in (("", 0), ("@3", 3), ("@5", 5))
+    }
 
 
 def train_outputs(model: BaseEstimator, X: Matrix) -> Any:

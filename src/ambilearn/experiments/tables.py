@@ -159,15 +159,13 @@ def count_verdicts(records: Iterable[Content]) -> dict[str, int]:
 
 def verification_table(records: list[Content]) -> Table:
     """Table of the published cells, with the number of each verdict in a note."""
-    rows, shown = [], []
+    rows = []
     for r in records:
         published = r["published_mean"], r["published_std"]
-        found = ["", ""] if r["mean"] is None else [f"{r['deviation']:+.1f}", r["verdict"]]
-        measured = UNMEASURED if r["mean"] is None else plus_minus(r["mean"], r["std"])
-        rows.append([r["table"], r["line"], r["column"], plus_minus(*published), measured, *found])
-        names = ("column", "published_mean", "published_std", "mean", "std", "deviation", "verdict")
-        record = {"table": r["table"], "method": r["line"], "select": r["select"]}
-        shown.append(record | {name: r.get(name) for name in names})
+        found = [UNMEASURED, "", ""]
+        if r["mean"] is not None:
+            found = [plus_minus(r["mean"], r["std"]), f"{r['deviation']:+.1f}", r["verdict"]]
+        rows.append([r["table"], r["line"], r["column"], plus_minus(*published), *found])
     counts = ", ".join(f"{count} {name}" for name, count in count_verdicts(records).items())
     notes = [
         f"Difference in units of the published standard deviation. {counts}. Differences are "
@@ -176,4 +174,4 @@ def verification_table(records: list[Content]) -> Table:
     if any(READINGS[record["select"]] == "oracle" for record in records):
         notes.append(ORACLE_NOTE)
     header = ["table", "method", "column", "published", "measured", "difference", "verdict"]
-    return Table("verify", "Published and measured", header, rows, shown, notes)
+    return Table("verify", "Published and measured", header, rows, records, notes)
