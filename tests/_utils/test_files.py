@@ -253,7 +253,8 @@ def test_temporary_files_of_killed_processes_are_removed(tmp_path, n_killed):
 def test_all_files_are_written_atomically():
     """Reports, figures, tables, models and pages are complete or not there."""
     otherwise = re.compile(
-        r"(?<!formatter\.)write_text\(|write_bytes\(|open\([^()]*\"[wax]|os\.replace|\.rename\("
+        r"(?<!formatter\.)write_text\(|write_bytes\(|open\((?!\d)[^()]*\"[wax]"
+        r"|os\.replace|\.rename\("
     )
     package = Path(ambilearn.__file__).parent
     found = {

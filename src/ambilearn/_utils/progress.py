@@ -3,9 +3,12 @@
 from collections.abc import Callable
 from math import ceil, log
 from time import monotonic
+from typing import TYPE_CHECKING
 
-from ambilearn._utils.rounds import Round
 from ambilearn._utils.text import format_duration
+
+if TYPE_CHECKING:
+    from ambilearn._utils.rounds import Round
 
 
 class TimeLeft:
@@ -43,7 +46,7 @@ class RoundProgress:
         self._shown = float("inf")
         progress(stage)
 
-    def __call__(self, done: Round) -> None:
+    def __call__(self, done: "Round") -> None:
         """Record the end of an iteration."""
         if self._only is not None and done.name != self._only:
             return
@@ -66,10 +69,11 @@ class RoundProgress:
         )
 
 
-def rounds_left(changes: list[float], done: Round) -> int | None:
+def rounds_left(changes: list[float], done: "Round") -> int | None:
     """Estimated number of remaining iterations, assuming a constant rate; None if unknown.
 
     ``changes`` has the changes of the iterations so far; ``done`` is the last iteration.
+    >>> from ambilearn._utils.rounds import Round
 
     >>> rounds_left([0.4, 0.2, 0.1], Round("PLCL", 3, 50, 0.1, 0.01))
     4
