@@ -16,7 +16,6 @@ from sklearn.utils import Tags, get_tags, indexable
 from sklearn.utils.validation import check_is_fitted
 
 from ambilearn._utils.array_checks import check_structure
-from ambilearn._utils.folds import split_rows
 from ambilearn._utils.interrupts import complete_fits_only
 from ambilearn._utils.sklearn_compat import (
     BaseSearchCV,
@@ -34,7 +33,7 @@ from ambilearn.candidates.masks import is_unnamed_mask
 from ambilearn.fitting import unchanged_on_error
 from ambilearn.learners import without_checkpoint
 from ambilearn.metrics.candidate_scores import SCORERS
-from ambilearn.validation import check_row_weights
+from ambilearn.validation import check_row_weights, split_rows
 
 __all__ = ["CandidateSearchCV", "draw_points", "fit_points"]
 

@@ -28,19 +28,11 @@ def test_a_block_has_as_many_rows_as_the_limit_allows(numbers_per_row, rows):
     assert first == slice(0, rows)
 
 
-def test_row_larger_than_the_limit_is_one_block():
-    assert list(row_blocks(2, 10, limit=3)) == [slice(0, 1), slice(1, 2)]
-    assert list(row_blocks(3, 0)) == [slice(0, 3)]
-
-
-def test_without_a_limit():
-    assert next(row_blocks(2 * LIMIT)) == slice(0, LIMIT)
-    assert next(row_blocks(2 * LIMIT, 100)) == slice(0, LIMIT // 100)
-
-
-def test_no_limit_exceeds_the_global_one():
+@pytest.mark.parametrize("limit", [None, 2 * LIMIT])
+def test_no_limit_exceeds_the_global_one(limit):
     assert IN_CACHE < LIMIT
-    assert next(row_blocks(3 * LIMIT, limit=2 * LIMIT)) == slice(0, LIMIT)
+    assert next(row_blocks(3 * LIMIT, limit=limit)) == slice(0, LIMIT)
+    assert next(row_blocks(2 * LIMIT, 100, limit=limit)) == slice(0, LIMIT // 100)
 
 
 def test_one_name_makes_all_blocks_small(monkeypatch):
@@ -119,12 +111,3 @@ def test_fits_in_threads_restore_the_number(four_threads):
         fits = [pool.submit(lambda m: m().fit(X, y).predict(X), m) for m in 10 * methods]
         assert all(len(fit.result()) == 60 for fit in fits)
     assert blas_threads() == before
-
-
-@pytest.mark.parametrize("worth", [0.0, np.inf])
-def test_results_do_not_depend_on_it(monkeypatch, worth):
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(80, 3)), rng.integers(3, size=80)
-    expected = PLCL().fit(X, y).decision_function(X)
-    monkeypatch.setattr(limits, "_MIN_OPERATIONS", worth)
-    np.testing.assert_allclose(PLCL().fit(X, y).decision_function(X), expected, atol=1e-6)

@@ -8,26 +8,10 @@ from ambilearn._utils.text import (
     format_duration,
     normalize_label,
     normalize_text,
-    pluralize,
     report_lone_surrogates,
-    shorten_list,
     shorten_repr,
     split_labels,
 )
-
-
-@pytest.mark.parametrize(
-    ("number", "text"), [(0, "0 rows"), (1, "1 row"), (2, "2 rows"), (1000, "1,000 rows")]
-)
-def test_one_has_the_singular_form(number, text):
-    assert pluralize(number, "row") == text
-
-
-def test_further_items_are_counted():
-    assert shorten_list(range(8)) == "0, 1, 2, 3, 4, 5, 6, 7"
-    assert shorten_list(range(9)) == "0, 1, 2, 3, 4, 5, 6, 7 and 1 more"
-    assert shorten_list(["a", "b", "c"], limit=1) == "a and 2 more"
-    assert shorten_list([]) == ""
 
 
 @pytest.mark.parametrize(

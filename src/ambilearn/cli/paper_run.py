@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ambilearn._utils.progress import TimeLeft
 from ambilearn._utils.text import pluralize
 from ambilearn.cli.commands import WRITTEN_FILE
 from ambilearn.cli.console import Console, check_memory_limit, describe_error
@@ -181,6 +180,8 @@ class Progress:
     """Number of finished tasks and remaining time."""
 
     def __init__(self, console: Console, n_tasks: int) -> None:
+        from ambilearn._utils.rounds import TimeLeft
+
         self._console, self._n_tasks, self._time_left = console, n_tasks, TimeLeft()
         self._n_done = self._n_failed = 0
 

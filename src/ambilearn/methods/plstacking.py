@@ -10,7 +10,6 @@ from scipy import sparse
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
-from ambilearn._utils.folds import split_rows
 from ambilearn._utils.sklearn_compat import HasMethods
 from ambilearn._utils.types import Estimator, Matrix, Params, RandomState
 from ambilearn.backend import Support
@@ -31,7 +30,7 @@ from ambilearn.methods.plcl import PLCL
 from ambilearn.methods.plvoting import PLVoting
 from ambilearn.methods.sure import SURE
 from ambilearn.rows import TrainingRows
-from ambilearn.validation import validate_rows
+from ambilearn.validation import split_rows, validate_rows
 
 _CONSTANT = 1e-10  # an output that varies less, relative to its size, is rounding
 
