@@ -21,7 +21,7 @@ from ambilearn.bridges import (
 )
 from ambilearn.candidates import as_candidates
 from ambilearn.crowd import CrowdClassifier, Votes
-from ambilearn.distributed.block_summary import summarize_rows, summarize_sets
+from ambilearn.distributed.blocks import summarize_rows, summarize_sets
 from ambilearn.metrics import (
     approximated_accuracy,
     covering_rate,

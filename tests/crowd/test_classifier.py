@@ -66,13 +66,6 @@ def test_votes_are_no_truth_to_be_scored_by(crowd, fitted):
     assert fitted.score(X, list(truth), weights) == pytest.approx(expected)
 
 
-def test_who_draws_lots_is_found_out(fitted):
-    report = fitted.annotators_
-    skilled = np.char.startswith(report.annotators.astype(str), "a")
-    assert report.agreement[skilled].min() > 0.6
-    assert report.agreement[~skilled].max() < 0.5
-
-
 @pytest.mark.slow
 def test_a_label_in_no_answer_may_be_chosen():
     X, truth, answers = make_crowd(n=120, noise=0.2, errors=(0.1, 0.1, 0.1), lots=0)
@@ -166,13 +159,6 @@ def test_too_few_rounds_are_reported(crowd):
     with pytest.warns(ConvergenceWarning, match="CrowdClassifier stopped after max_iter=1 "):
         model = CrowdClassifier(PLKNN(), max_iter=1, tol=1e-9, random_state=0).fit(X, votes)
     assert model.n_iter_ == 1
-
-
-@pytest.mark.slow
-def test_same_seed_same_result(crowd, fitted):
-    X, _, votes = crowd
-    again = clone(fitted).fit(X, votes)
-    np.testing.assert_array_equal(again.label_distributions_, fitted.label_distributions_)
 
 
 @pytest.mark.parametrize(

@@ -28,26 +28,6 @@ def test_counts_as_by_hand():
     assert counts[1].tolist() == [[0.0, 1.25], [0.0, 0.75]]
 
 
-def test_rows_of_the_confusion_sum_to_one_and_none_is_impossible():
-    votes, truth = _crowd(n=12)
-    confusion = Skills.estimate(votes, truth, smoothing=0.1).confusion
-    assert confusion.shape == (6, 3, 3)
-    np.testing.assert_allclose(confusion.sum(axis=2), 1)
-    assert confusion.min() > 0
-
-
-def test_skill_is_found():
-    votes, truth = _crowd(n=600)
-    skill = Skills.estimate(votes, truth).confusion.diagonal(axis1=1, axis2=2).mean(axis=1)
-    np.testing.assert_allclose(skill, [0.9, 0.8, 0.7, 0.7, 1 / 3, 1 / 3], atol=0.06)
-
-
-def test_much_smoothing_makes_all_annotators_equal():
-    votes, truth = _crowd()
-    confusion = Skills.estimate(votes, truth, smoothing=1e9).confusion
-    np.testing.assert_allclose(confusion, np.broadcast_to(confusion[0], confusion.shape), atol=1e-5)
-
-
 def test_likelihood_as_by_hand():
     votes = Votes.from_wide([["a", "b"], ["b", None], [None, None]])
     counts = np.array([[[9.0, 1.0], [2.0, 8.0]], [[6.0, 4.0], [5.0, 5.0]]])
@@ -135,14 +115,6 @@ def test_soft_confidences_do_not_hide_that_annotators_differ():
     assert choose_smoothing(answer_counts(votes, soft)) > 1.5 * choose_smoothing(
         answer_counts(votes, truth)
     )
-
-
-def test_it_beats_the_majority():
-    _, truth, answers = make_crowd(n=300, lots=4)
-    votes = Votes.from_long(answers, items=item_names(300))
-    majority = votes.classes[votes.counts().toarray().argmax(axis=1)]
-    found = votes.classes[dawid_skene(votes).argmax(axis=1)]
-    assert (found == truth).mean() > (majority == truth).mean() + 0.03
 
 
 @pytest.mark.filterwarnings("ignore")  # of pandas, about crowd-kit

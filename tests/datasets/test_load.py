@@ -9,9 +9,8 @@ from ambilearn.datasets import (
     list_datasets,
     load_dataset,
 )
-from ambilearn.datasets.fetch import checksum
 from ambilearn.datasets.load import load
-from ambilearn.datasets.registry import DatasetInfo, registry
+from ambilearn.datasets.registry import DatasetInfo, checksum, registry
 
 EMBEDDED = {"iris": (150, 4, 3), "wine": (178, 13, 3), "digits": (1797, 64, 10)}
 

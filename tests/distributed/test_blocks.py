@@ -13,9 +13,14 @@ from scipy import sparse
 
 from ambilearn.candidates import as_candidates
 from ambilearn.distributed.blocks import (
+    BlockSummary,
     RowBlocks,
+    as_mask,
     persist_now,
+    raise_problem,
     stack,
+    summarize_rows,
+    summarize_sets,
 )
 from ambilearn.distributed.partitions import PartitionRows
 
@@ -147,6 +152,7 @@ def changed(array, place, value):
         (changed(X, (5, 1), np.nan), MASK, "X contains NaN: row 5, column 1"),
         (changed(X, (4, 0), np.inf), MASK, "X contains infinity: row 4, column 0"),
         (changed(X, (3, 0), 1e99), MASK, r"The largest entry of X .*row 3, column 0"),
+        (sparse.csr_array(changed(X, (4, 1), np.inf)), MASK, "infinity: row 4, column 1"),
         (X, changed(MASK, 4, 0), "The candidate set of row 4 is empty"),
         (X, changed(MASK, (3, 2), -7), "row 3 has the value -7"),
     ],
@@ -213,3 +219,15 @@ def test_rows_count_with_their_candidates():
     rows = PartitionRows(X, mask, np.arange(100))
     assert sizeof(rows) >= X.nbytes + sizeof(mask) + 800
     assert sizeof([rows, rows]) >= 2 * sizeof(rows)  # as in the pieces of a block
+
+
+def test_empty_blocks():
+    assert summarize_rows(X[:0]) == BlockSummary(0, 2)
+    assert summarize_sets(MASK[:0]) == BlockSummary(0, 3, mask=True)
+    assert as_mask([], np.arange(3)).shape == (0, 3)
+
+
+def test_a_type_error_stays_a_type_error():
+    blocks = [BlockSummary(3), BlockSummary(3, problem=TypeError("row 2 is odd"))]
+    with pytest.raises(TypeError, match="row 5 is odd"):
+        raise_problem(blocks, np.array([0, 3, 6]))

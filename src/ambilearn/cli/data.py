@@ -32,7 +32,7 @@ def data_home_option(command: Callable[..., Any]) -> Callable[..., Any]:
 def list_command(data_home: Path | None) -> None:
     """List the data sets that can be loaded by name."""
     from ambilearn.datasets import list_datasets
-    from ambilearn.datasets.fetch import search_folders
+    from ambilearn.datasets.registry import search_folders
 
     console = Console()
     console.table(
@@ -65,7 +65,7 @@ def fetch(names: tuple[str, ...], everything: bool, force: bool, data_home: Path
     Files that are already on this machine are only verified. The exit status is 0 if all requested
     data sets are available afterwards, otherwise 1.
     """
-    from ambilearn.datasets.fetch import fetch_file
+    from ambilearn.datasets.registry import fetch_file
 
     entries = _entries(names, everything)
     console, failed = Console(), False
@@ -97,8 +97,8 @@ def check(names: tuple[str, ...], data_home: Path | None) -> None:
     Reads every file completely. The exit status is 1 if a file is wrong, or if a data set that is
     named on the command line is missing.
     """
-    from ambilearn.datasets.fetch import find_file, verify
     from ambilearn.datasets.load import load
+    from ambilearn.datasets.registry import find_file, verify
 
     console, failed = Console(), False
     for info in _entries(names, everything=not names):

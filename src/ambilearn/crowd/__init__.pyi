@@ -1,8 +1,8 @@
 # The public names, and where they live.
 
 from .classifier import CrowdClassifier as CrowdClassifier
-from .consensus_model import Consensus as Consensus
-from .consensus_model import consensus as consensus
+from .evidence import Consensus as Consensus
+from .evidence import consensus as consensus
 from .report import AnnotatorReport as AnnotatorReport
 from .report import report_annotators as report_annotators
 from .skills import dawid_skene as dawid_skene

@@ -13,4 +13,4 @@ from .load import DatasetSummary as DatasetSummary
 from .load import list_datasets as list_datasets
 from .load import load_dataset as load_dataset
 from .matfile import read_mat as read_mat
-from .record import Dataset as Dataset
+from .registry import Dataset as Dataset

@@ -7,10 +7,15 @@ from pathlib import Path
 import numpy as np
 
 from ambilearn.datasets.errors import InvalidFileError
-from ambilearn.datasets.fetch import fetch_file, find_file
 from ambilearn.datasets.matfile import read_mat
-from ambilearn.datasets.record import Dataset
-from ambilearn.datasets.registry import DatasetInfo, find_dataset, registry
+from ambilearn.datasets.registry import (
+    Dataset,
+    DatasetInfo,
+    fetch_file,
+    find_dataset,
+    find_file,
+    registry,
+)
 
 
 def load_dataset(

@@ -1,7 +1,7 @@
 from .accuracies import TransductiveAccuracy as TransductiveAccuracy
+from .accuracies import expected_calibration_error as expected_calibration_error
 from .accuracies import tolerance_accuracy as tolerance_accuracy
 from .accuracies import transductive_accuracy as transductive_accuracy
-from .calibration import expected_calibration_error as expected_calibration_error
 from .candidate_scores import approximated_accuracy as approximated_accuracy
 from .candidate_scores import approximated_accuracy_scorer as approximated_accuracy_scorer
 from .candidate_scores import covering_rate as covering_rate
