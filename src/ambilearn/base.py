@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from ambilearn._utils.labels import check_comparable_labels
+from ambilearn._utils.suspicious_labels import check_comparable_labels
 from ambilearn._utils.types import AnyCandidates, Array, Estimator, Matrix, Params
 from ambilearn.backend import Backend, choose_backend
 from ambilearn.backend.arrays import to_numpy

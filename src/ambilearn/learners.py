@@ -19,8 +19,8 @@ from sklearn.utils.validation import has_fit_parameter
 
 from ambilearn._utils.array_checks import is_device_array
 from ambilearn._utils.interrupts import complete_fits_only
-from ambilearn._utils.rounds import TimeLeft
 from ambilearn._utils.sklearn_compat import BaseSearchCV
+from ambilearn._utils.text import TimeLeft
 from ambilearn._utils.types import Array, Estimator, Matrix
 from ambilearn._utils.warnings import ignoring
 from ambilearn.backend import index_rows

@@ -22,7 +22,8 @@ from ambilearn import (  # noqa: E402
     PLVoting,
     find_doubtful,
 )
-from ambilearn._utils.rounds import RoundProgress, listen_to_rounds  # noqa: E402
+from ambilearn._utils.rounds import listen_to_rounds  # noqa: E402
+from ambilearn._utils.text import RoundProgress  # noqa: E402
 from ambilearn.cli.main import main  # noqa: E402
 from ambilearn.tables import clean_table, load_model, read_candidate_table  # noqa: E402
 

@@ -15,13 +15,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from ambilearn._utils.array_checks import check_structure, column_names
-from ambilearn._utils.labels import (
-    is_missing,
-    kind_of_label,
-    label_array,
-    listed_labels,
-    warn_of_joined_labels,
-)
+from ambilearn._utils.labels import is_missing, kind_of_label, label_array, listed_labels
+from ambilearn._utils.suspicious_labels import warn_of_joined_labels
 from ambilearn._utils.types import AnyCandidates, Array
 from ambilearn.candidates.label_collections import AllBut as AllBut  # pickles of 0.1.0
 from ambilearn.candidates.label_collections import from_collections, is_label_set

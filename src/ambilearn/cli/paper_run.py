@@ -180,7 +180,7 @@ class Progress:
     """Number of finished tasks and remaining time."""
 
     def __init__(self, console: Console, n_tasks: int) -> None:
-        from ambilearn._utils.rounds import TimeLeft
+        from ambilearn._utils.text import TimeLeft
 
         self._console, self._n_tasks, self._time_left = console, n_tasks, TimeLeft()
         self._n_done = self._n_failed = 0

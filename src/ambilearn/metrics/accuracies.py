@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from ambilearn._utils.array_checks import as_numbers, check_structure
-from ambilearn._utils.labels import check_comparable_labels
+from ambilearn._utils.suspicious_labels import check_comparable_labels
 from ambilearn._utils.types import AnyCandidates, Array
 from ambilearn.backend import HOST
 from ambilearn.backend.arrays import to_numpy

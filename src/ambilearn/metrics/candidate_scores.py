@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from ambilearn._utils.labels import check_comparable_labels
+from ambilearn._utils.suspicious_labels import check_comparable_labels
 from ambilearn._utils.types import AnyCandidates, Estimator
 from ambilearn.backend import HOST
 from ambilearn.backend.arrays import to_numpy

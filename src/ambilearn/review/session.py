@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ambilearn._utils.labels import check_comparable_labels, label_array
+from ambilearn._utils.labels import label_array
+from ambilearn._utils.suspicious_labels import check_comparable_labels
 from ambilearn._utils.text import shorten_repr
 from ambilearn._utils.types import AnyCandidates, Array, Estimator, Label, Matrix
 from ambilearn.confidence import ShareEstimate

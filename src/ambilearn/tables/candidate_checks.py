@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ambilearn._utils.labels import (
+from ambilearn._utils.suspicious_labels import (
     RARER,
     find_joined_labels,
     find_misspellings,

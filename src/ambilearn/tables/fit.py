@@ -11,8 +11,14 @@ import sklearn
 from sklearn.pipeline import Pipeline
 
 from ambilearn import __version__
-from ambilearn._utils.rounds import RoundProgress, listen_to_rounds
-from ambilearn._utils.text import pluralize, readable_file_name, shorten_list, shorten_repr
+from ambilearn._utils.rounds import listen_to_rounds
+from ambilearn._utils.text import (
+    RoundProgress,
+    pluralize,
+    readable_file_name,
+    shorten_list,
+    shorten_repr,
+)
 from ambilearn._utils.types import Estimator, Matrix, Params
 from ambilearn._utils.warnings import InterruptedWarning, warn_user
 from ambilearn.backend import HOST

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.pipeline import Pipeline
 
-from ambilearn._utils.rounds import RoundProgress, listen_to_rounds
-from ambilearn._utils.text import pluralize
+from ambilearn._utils.rounds import listen_to_rounds
+from ambilearn._utils.text import RoundProgress, pluralize
 from ambilearn._utils.types import Params
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.candidates.sets import pair_rows

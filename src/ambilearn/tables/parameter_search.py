@@ -4,7 +4,7 @@ from collections.abc import Callable
 from itertools import count
 from typing import Any
 
-from ambilearn._utils.rounds import TimeLeft
+from ambilearn._utils.text import TimeLeft
 from ambilearn._utils.types import Estimator, Matrix, Params
 from ambilearn.candidates import CandidateSets
 from ambilearn.metrics import covering_rate_scorer

@@ -9,7 +9,8 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer, OneHotEncoder, StandardScaler
 
-from ambilearn._utils.rounds import RoundProgress, listen_to_rounds
+from ambilearn._utils.rounds import listen_to_rounds
+from ambilearn._utils.text import RoundProgress
 from ambilearn.tables.columns import EMBEDDED, Column
 
 if TYPE_CHECKING:
