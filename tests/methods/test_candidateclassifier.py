@@ -59,6 +59,29 @@ def test_every_classifier_learns_from_sets(name):
     assert_array_equal(again.predict_proba(X), model.predict_proba(X))
 
 
+@pytest.mark.parametrize(
+    ("package", "name", "params"),
+    [
+        ("lightgbm", "LGBMClassifier", {"min_child_samples": 5, "verbose": -1}),
+        ("xgboost", "XGBClassifier", {"enable_categorical": True}),
+    ],
+)
+def test_boosting_of_other_packages(package, name, params):
+    make = getattr(pytest.importorskip(package), name)
+    learner = make(n_estimators=5, n_jobs=1, **params)
+    model = CandidateClassifier(learner, cv=3, max_iter=3, random_state=0)
+    for X, sets, y in (ambiguous(n=120), frame_and_sets()):
+        assert model.fit(X, sets).score(X, y) > 0.8
+        again = clone(model).fit(X, sets)
+        assert_array_equal(again.label_distributions_, model.label_distributions_)
+    encoder = ColumnTransformer(
+        [("color", OneHotEncoder(), ["color"])], remainder="passthrough", sparse_threshold=0
+    )
+    assert model.set_params(estimator=make_pipeline(encoder, learner)).fit(X, sets).score(X, y) > 0.8
+    rare = [{3}, *sets[1:]]  # a label that most folds lack
+    assert model.fit(X, rare).transduction_[0] == 3
+
+
 @pytest.mark.parametrize("learner", [FOREST, RandomForestClassifier(20), LogisticRegression(C=1e6)])
 def test_outputs_of_training_rows_are_held_out(learner):
     """Labels without any relation to the features: whoever learned from a row knows its label."""
