@@ -102,7 +102,7 @@ def check_offset(case: dict[str, Any], folder: Path) -> bool:
     else:
         return False
     found = fit(make_model(name, case), form(X + offset), mask, form(new + offset))
-    # Far away, rows of unit length are nearly equal, and their curvature is near the rounding error.
+    # Rows of unit length that are far away differ by little more than the rounding error.
     tolerance = TOLERANCES.get(name, 1e-6) + (1e-10 if name in INVARIANT else 1e-8) * offset
     check_equal(found, expected, tolerance, "an offset changes the result")
     return True
