@@ -106,6 +106,14 @@ def test_a_terminal_without_columns_gets_complete_lines(screen, monkeypatch):
     assert screen.getvalue() == "done\n"
 
 
+def test_lines_break_between_words_but_commands_do_not(console, screen):
+    console.say(f"\n{'word ' * 20}end {'x' * 90}")
+    console.say(f"  ambilearn {'word ' * 20}")
+    *lines, command = screen.getvalue().splitlines()
+    assert [len(line) for line in lines] == [0, 79, 23, 90]
+    assert command == f"  ambilearn {'word ' * 20}"
+
+
 # ---- in a log file
 
 

@@ -257,7 +257,7 @@ def test_confidence_is_filled_where_it_is_calibrated(digits, calibrated):
 
 def test_calibration_changes_neither_labels_nor_scores(digits, calibrated):
     plain = clean_table(read_digits(digits), "plknn", fast=True)
-    assert plain.model.calibration.reason == "calibration is switched off"
+    assert plain.model.calibration.reason == "not computed with fast (--fast)"
     assert plain.frame["confidence"].isna().all()
     assert plain.model.predict(digits)["confidence"].isna().all()
     # Without doubt, rows come in the order of their margin alone.

@@ -6,6 +6,7 @@ import sys
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from textwrap import TextWrapper
 from time import monotonic
 from typing import Any
 
@@ -52,9 +53,13 @@ class Console:
         self._stage, self._printed, self._every = "", 0.0, every
 
     def say(self, text: str, style: str | None = None) -> None:
-        """Print text without markup and wrapping."""
+        """Print text without markup; a terminal breaks lines between words, but not commands."""
         self.close()
-        self.rich.print(printable(text), markup=False, soft_wrap=True, style=style)
+        text = printable(text)
+        if self.rich.is_terminal and not text.startswith(" "):
+            fill = TextWrapper(self.rich.width, break_long_words=False, break_on_hyphens=False).fill
+            text = "\n".join(map(fill, text.split("\n")))
+        self.rich.print(text, markup=False, soft_wrap=True, style=style)
 
     def error(self, text: str) -> None:
         """Print an error message on standard error."""

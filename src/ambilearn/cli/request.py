@@ -12,6 +12,7 @@ from ambilearn._utils.image_files import IMAGE_ENDINGS, is_image_file
 from ambilearn._utils.types import Params
 from ambilearn.cli.console import Console
 from ambilearn.cli.outputs import check_outputs
+from ambilearn.datasets.frames import find_format
 from ambilearn.registry import METHODS
 from ambilearn.tables.description import FileFormat, TableDescription, fill
 
@@ -146,7 +147,8 @@ def _check_no_images(outputs: Iterable[Path | None]) -> None:
             continue
         if file.suffix.lower() in IMAGE_ENDINGS:
             raise click.ClickException(f"{file} has the name of an image. Choose another name.")
-        if file.is_file() and is_image_file(file):  # a pipe is not read
+        # A pipe is not read, and no image has the name of a table.
+        if find_format(file.name) is None and file.is_file() and is_image_file(file):
             raise click.ClickException(f"{file} is an image. Choose another name.")
 
 

@@ -156,7 +156,7 @@ def fit_and_judge(
 
             fit_on_device(estimator, X, table.candidates, device)
     _warn_of_unchosen(table, estimator)
-    calibration, doubt = Calibration("calibration is switched off"), None
+    calibration, doubt = Calibration("not computed with fast (--fast)"), None
     with _rows_on_device(estimator, X, device) as (fitted, rows):
 
         @cache
