@@ -22,8 +22,9 @@ from sklearn.neural_network import MLPClassifier
 
 from ambilearn import PLCL, CandidateClassifier, PLStacking
 from ambilearn.backend import HOST
+from ambilearn.base import normalize_candidate_votes
 from ambilearn.datasets import load_dataset, make_candidates
-from ambilearn.methods._votes import normalize_candidate_votes, restore_class_mass
+from ambilearn.methods.ipal import restore_class_mass
 
 REAL = ("lost", "msrcv2", "fg-net")
 CONTROLLED = ("glass", "steel", "vehicle", "ecoli")

@@ -4,14 +4,17 @@ import array_api_strict as strict
 import numpy as np
 import pandas as pd
 import pytest
-from problems import CandidateCounts
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from problems import CandidateCounts, random_mask, support
 from scipy import sparse
 from sklearn.exceptions import DataConversionWarning, NotFittedError
 
 from ambilearn import (
     as_candidates,
 )
-from ambilearn.base import rank_last
+from ambilearn.base import normalize_candidate_votes, normalize_votes, rank_last
 
 X = np.arange(8.0).reshape(4, 2)
 SETS = [{"a", "b"}, {"b"}, {"b", "c"}, {"c", "a"}]
@@ -160,3 +163,39 @@ def test_labels_that_are_ranked_last_are_below_all_others(xp, scale):
     np.testing.assert_array_equal(found[:, 1:], np.asarray(scores)[:, 1:])
     assert (found[:, 0] < found[:, 1:].min(axis=1)).all()
     assert np.isfinite(found).all()
+
+
+votes = hnp.arrays(
+    float,
+    hnp.array_shapes(min_dims=2, max_dims=2, min_side=1, max_side=8),
+    elements=st.one_of(st.just(0.0), st.floats(1e-3, 1e3)),
+)
+
+
+@given(votes)
+def test_row_shares_lie_on_the_simplex_and_keep_the_order(values):
+    shares = normalize_votes(values)
+    assert (shares >= 0).all()
+    np.testing.assert_allclose(shares.sum(axis=1), 1)
+    for row, share in zip(values, shares, strict=True):
+        assert (np.diff(share[np.argsort(row, kind="stable")]) >= 0).all()
+        assert (share[row == 0] == 0).all() or (row == 0).all()
+
+
+def test_row_shares_by_hand():
+    np.testing.assert_allclose(
+        normalize_votes(np.array([[3.0, 1.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]])),
+        [[0.75, 0.25, 0, 0], [0.25, 0.25, 0.25, 0.25]],
+    )
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_candidate_shares_are_row_shares_of_the_candidates(seed):
+    rng = np.random.default_rng(seed)
+    mask = random_mask(rng, 12, 5)
+    sets = support(mask)
+    values = rng.random(mask.shape) * (rng.random(mask.shape) < 0.6)
+    shares = sets.scatter(normalize_candidate_votes(sets, sets.gather(values)))
+    for row, candidates, share in zip(values, mask.astype(bool), shares, strict=True):
+        np.testing.assert_allclose(share[candidates], normalize_votes(row[None, candidates])[0])
+        assert (share[~candidates] == 0).all()

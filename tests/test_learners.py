@@ -6,7 +6,7 @@ from problems import ambiguous
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import AdaBoostClassifier
 from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
-from sklearn.model_selection import GridSearchCV, TunedThresholdClassifierCV
+from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold, TunedThresholdClassifierCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -29,6 +29,7 @@ from ambilearn.learners import (
     fit_folds,
     is_search,
     method_inside,
+    split_rows,
     takes_row_weights,
     weight_argument,
     without_preprocessing,
@@ -150,3 +151,20 @@ def test_folds_have_each_row_once_and_kernels_without_its_columns():
     assert all(fold.X.shape == (1, 11) for fold in folds)
     assert messages[0] == "s: fit 1 of 12"
     assert len(messages) == 12
+
+
+def test_a_number_is_a_number_of_shuffled_folds():
+    X = np.zeros((7, 1))
+    expected = KFold(3, shuffle=True, random_state=5).split(X)
+    for found, fold in zip(split_rows(3, X, 7, 5), expected, strict=True):
+        np.testing.assert_array_equal(found[0], fold[0])
+        np.testing.assert_array_equal(found[1], fold[1])
+
+
+@pytest.mark.parametrize(
+    ("cv", "message"),
+    [(8, "Too few rows for the 8 folds"), (StratifiedKFold(2), "neither labels nor groups")],
+)
+def test_splits_that_are_not_possible(cv, message):
+    with pytest.raises(ValueError, match=message):
+        split_rows(cv, np.zeros((7, 1)), 7, None)

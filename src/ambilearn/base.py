@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from ambilearn._utils.suspicious_labels import check_comparable_labels
 from ambilearn._utils.types import AnyCandidates, Array, Estimator, Matrix, Params
-from ambilearn.backend import Backend, choose_backend
+from ambilearn.backend import Backend, Support, choose_backend
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.backend.device_arrays import check_same_namespace
 from ambilearn.candidates import as_candidates
@@ -30,6 +30,25 @@ def rank_last(scores: Array, labels: Array | bool) -> Array:
     xp = array_namespace(scores)
     lowest = xp.min(scores, axis=1, keepdims=True)
     return xp.where(labels, lowest - xp.abs(lowest) - 1.0, scores)
+
+
+def normalize_votes(votes: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Share of every label in the non-negative votes (n, l) of each row; rows sum to one."""
+    xp = array_namespace(votes)
+    total = xp.sum(votes, axis=1, keepdims=True)
+    shares: NDArray[np.float64] = xp.where(total > 0, votes, 1.0)
+    shares /= xp.where(total > 0, total, float(votes.shape[1]))
+    return shares
+
+
+def normalize_candidate_votes(
+    candidates: Support, votes: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Share of every candidate in the non-negative votes for the candidates of its row."""
+    xp = array_namespace(votes)
+    total = xp.take(candidates.row_sums(votes), candidates.rows)
+    shares = votes / xp.where(total > 0, total, 1.0)
+    return xp.where(total > 0, shares, candidates.prior())
 
 
 class PartialLabelClassifier(ClassifierMixin, CandidateEstimator):

@@ -5,14 +5,15 @@ without a method learns from ordinary labels and weights of rows.
 """
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from numbers import Integral
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn import get_config
 from sklearn.base import clone
-from sklearn.model_selection import KFold
+from sklearn.model_selection import KFold, check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
@@ -21,7 +22,7 @@ from ambilearn._utils.array_checks import is_device_array
 from ambilearn._utils.interrupts import complete_fits_only
 from ambilearn._utils.sklearn_compat import BaseSearchCV
 from ambilearn._utils.text import TimeLeft
-from ambilearn._utils.types import Array, Estimator, Matrix
+from ambilearn._utils.types import Array, Estimator, Matrix, RandomState
 from ambilearn._utils.warnings import ignoring
 from ambilearn.backend import index_rows
 from ambilearn.base import PartialLabelClassifier
@@ -111,6 +112,28 @@ class Fold(NamedTuple):
     model: Estimator
     rows: NDArray[np.intp]
     X: Matrix
+
+
+def split_rows(cv: Any, X: Matrix, n_rows: int, random_state: RandomState) -> list[tuple[Any, Any]]:
+    """Training and held-out rows of every fold; an integer is a number of shuffled folds.
+
+    Raises ValueError if a splitter needs labels or groups, which candidate sets are not.
+    """
+    splitter = cv
+    if isinstance(cv, Integral):
+        if n_rows < int(cv):
+            raise ValueError(
+                f"Too few rows for the {cv} folds of cv={cv}: n_samples={n_rows}. Add rows, or "
+                "lower cv."
+            )
+        splitter = KFold(cv, shuffle=True, random_state=random_state)
+    try:
+        return list(check_cv(splitter).split(X))
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"The rows cannot be split by cv={cv!r} ({error}). Use a splitter that needs neither "
+            "labels nor groups, such as KFold, with at most as many folds as rows."
+        ) from error
 
 
 def fit_folds(

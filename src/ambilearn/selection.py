@@ -31,9 +31,9 @@ from ambilearn.base import PartialLabelClassifier
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.candidates.masks import is_unnamed_mask
 from ambilearn.fitting import unchanged_on_error
-from ambilearn.learners import without_checkpoint
+from ambilearn.learners import split_rows, without_checkpoint
 from ambilearn.metrics.candidate_scores import SCORERS
-from ambilearn.validation import check_row_weights, split_rows
+from ambilearn.validation import check_row_weights
 
 __all__ = ["CandidateSearchCV", "draw_points", "fit_points"]
 

@@ -1,13 +1,12 @@
-"""Checks of rows, of their weights and of folds, for methods, searches and scores."""
+"""Checks of rows and of their weights, for methods, searches and scores."""
 
-from numbers import Integral, Number
+from numbers import Number
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
 from sklearn.base import BaseEstimator
-from sklearn.model_selection import KFold, check_cv
 from sklearn.utils import get_tags
 from sklearn.utils.validation import validate_data
 
@@ -19,7 +18,7 @@ from ambilearn._utils.array_checks import (
 )
 from ambilearn._utils.sklearn_compat import _check_sample_weight, _num_samples
 from ambilearn._utils.sparse_checks import canonical_rows
-from ambilearn._utils.types import Matrix, RandomState
+from ambilearn._utils.types import Matrix
 from ambilearn.backend import HOST, Backend
 from ambilearn.backend.arrays import to_numpy
 
@@ -94,25 +93,3 @@ def check_weights(sample_weight: Any, X: Matrix) -> NDArray[np.float64]:
     if not weights.any():  # older releases of scikit-learn do not look
         raise ValueError("Sample weights must contain at least one non-zero number.")
     return weights
-
-
-def split_rows(cv: Any, X: Matrix, n_rows: int, random_state: RandomState) -> list[tuple[Any, Any]]:
-    """Training and held-out rows of every fold; an integer is a number of shuffled folds.
-
-    Raises ValueError if a splitter needs labels or groups, which candidate sets are not.
-    """
-    splitter = cv
-    if isinstance(cv, Integral):
-        if n_rows < int(cv):
-            raise ValueError(
-                f"Too few rows for the {cv} folds of cv={cv}: n_samples={n_rows}. Add rows, or "
-                "lower cv."
-            )
-        splitter = KFold(cv, shuffle=True, random_state=random_state)
-    try:
-        return list(check_cv(splitter).split(X))
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"The rows cannot be split by cv={cv!r} ({error}). Use a splitter that needs neither "
-            "labels nor groups, such as KFold, with at most as many folds as rows."
-        ) from error

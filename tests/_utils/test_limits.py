@@ -9,7 +9,6 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from ambilearn import PLCL, PLKNN, SURE
 from ambilearn._utils import limits
 from ambilearn._utils.limits import IN_CACHE, LIMIT, row_blocks, threads_for
-from ambilearn.backend import HOST, choose_backend
 
 
 @pytest.mark.parametrize("n_rows", [0, 1, 6, 7, 8, 100])
@@ -41,17 +40,6 @@ def test_one_name_makes_all_blocks_small(monkeypatch):
     assert next(row_blocks(10)) == slice(0, 4)
     assert next(row_blocks(10, 2, limit=IN_CACHE)) == slice(0, 2)
     assert next(row_blocks(10, limit=3)) == slice(0, 3)
-
-
-def test_blocks_are_larger_on_a_device(library, monkeypatch):
-    monkeypatch.setattr(limits, "LIMIT", 4)
-    monkeypatch.setattr(limits, "ON_DEVICE", 40)
-    X = np.ones((25, 2))
-    on_device = library.to_device(X)
-    assert len(list(HOST.blocks(X, 2))) == 13
-    backend = choose_backend(on_device)
-    assert list(backend.blocks(on_device, 2)) == [slice(0, 20), slice(20, 25)]
-    assert len(list(backend.blocks(on_device, 1000))) == 25
 
 
 def blas_threads():

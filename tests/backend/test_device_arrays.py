@@ -5,6 +5,8 @@ import numpy as np
 import pytest
 import sklearn
 
+from ambilearn._utils import limits
+from ambilearn.backend import HOST, choose_backend, device_arrays
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.backend.device_arrays import (
     check_device_array,
@@ -103,3 +105,14 @@ def test_without_pytorch_the_extra_is_named(monkeypatch):
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(ImportError, match=r"pip install 'ambilearn\[torch\]'"), computing_on("cpu"):
         pass
+
+
+def test_blocks_are_larger_on_a_device(library, monkeypatch):
+    monkeypatch.setattr(limits, "LIMIT", 4)
+    monkeypatch.setattr(device_arrays, "ON_DEVICE", 40)
+    X = np.ones((25, 2))
+    on_device = library.to_device(X)
+    assert len(list(HOST.blocks(X, 2))) == 13
+    backend = choose_backend(on_device)
+    assert list(backend.blocks(on_device, 2)) == [slice(0, 20), slice(20, 25)]
+    assert len(list(backend.blocks(on_device, 1000))) == 25

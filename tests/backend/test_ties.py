@@ -5,8 +5,9 @@ from scipy import sparse
 
 from ambilearn import IPAL, LALO, PLAGGD, PLCL, PLDA, PLKNN, PLStacking
 from ambilearn.backend.arrays import to_numpy
-from ambilearn.backend.ties import nearest_first, nearest_places, order_by_row, zero_if_coincident
-from ambilearn.graph.kernel_neighbors import nearest_in_matrix
+from ambilearn.backend.host.products import nearest_in_matrix
+from ambilearn.backend.ties import nearest_first, nearest_places, zero_if_coincident
+from ambilearn.graph.approximate import order_by_row
 from ambilearn.graph.neighbors import NeighborSearch
 
 

@@ -20,9 +20,9 @@ from sklearn.preprocessing import FunctionTransformer
 
 from ambilearn.backend import HOST
 from ambilearn.backend.host.neighbors import neighbor_distances
+from ambilearn.backend.host.products import nearest_in_matrix
 from ambilearn.graph import neighbors as module
 from ambilearn.graph import transformer_search
-from ambilearn.graph.kernel_neighbors import nearest_in_matrix
 from ambilearn.graph.neighbors import (
     NeighborSearch,
     find_neighbors,

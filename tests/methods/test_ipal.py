@@ -5,10 +5,12 @@ from hypothesis import strategies as st
 from literal import unit_rows
 from literal_methods import ipal, uniform
 from optimality import assert_on_candidate_simplices
-from problems import ambiguous
+from problems import ambiguous, random_mask, support
 
 from ambilearn import IPAL
+from ambilearn.base import normalize_candidate_votes
 from ambilearn.methods import ipal as module
+from ambilearn.methods.ipal import restore_class_mass
 
 
 def fixed(iterations=30, **parameters):
@@ -157,3 +159,31 @@ def test_a_label_that_is_never_a_candidate_is_never_predicted():
         proba = model.predict_proba(new)
         assert not proba[:, 0].any()
         np.testing.assert_allclose(proba[:, 1:], other.predict_proba(new), atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_restored_masses_are_the_prior_ones(seed):
+    rng = np.random.default_rng(seed)
+    sets = support(random_mask(rng, 12, 5))
+    f = normalize_candidate_votes(sets, rng.random(len(sets.labels)))
+    restored = restore_class_mass(sets, f, sets.prior())
+    masses = (np.bincount(sets.labels, each, 5) for each in (restored, sets.prior()))
+    np.testing.assert_allclose(*masses)
+    ratios = restored / f  # one number for each label
+    for label in range(5):
+        assert np.ptp(ratios[sets.labels == label]) < 1e-12
+
+
+def test_half_of_the_mass_gives_geometric_means():
+    sets = support([{0, 1}, {0, 1}, {0, 1}])
+    f = np.array([0.9, 0.1, 0.9, 0.1, 0.9, 0.1])
+    half = restore_class_mass(sets, f, sets.prior(), share=0.5)
+    masses = np.bincount(sets.labels, half, 2)
+    np.testing.assert_allclose(masses, np.sqrt([2.7 * 1.5, 0.3 * 1.5]))
+    np.testing.assert_array_equal(restore_class_mass(sets, f, sets.prior(), share=0.0), f)
+
+
+def test_a_label_without_mass_stays_without():
+    sets = support([{0, 1}, {0, 1}, {0}])
+    restored = restore_class_mass(sets, np.array([1.0, 0.0, 1.0, 0.0, 1.0]), sets.prior())
+    np.testing.assert_allclose(restored, [2 / 3, 0, 2 / 3, 0, 2 / 3])

@@ -10,7 +10,6 @@ from threadpoolctl import OpenBLASController, ThreadpoolController
 
 LIMIT = 2**22  # numbers in memory at once: 32 MB
 IN_CACHE = 2**16  # numbers that stay in the CPU cache between operations
-ON_DEVICE = 2**27  # numbers held at once on a device, where each call has overhead: 1 GB
 
 
 def row_blocks(
@@ -28,13 +27,6 @@ def row_blocks(
     """
     numbers = LIMIT if limit is None else min(limit, LIMIT)
     step = max(1, numbers // max(1, numbers_per_row))
-    for start in range(0, n_rows, step):
-        yield slice(start, min(start + step, n_rows))
-
-
-def device_blocks(n_rows: int, numbers_per_row: int = 1) -> Iterator[slice]:
-    """Slices that cover all rows in order; work on one row holds ``numbers_per_row`` numbers."""
-    step = max(1, ON_DEVICE // max(1, numbers_per_row))
     for start in range(0, n_rows, step):
         yield slice(start, min(start + step, n_rows))
 

@@ -32,6 +32,15 @@ DISPATCH_HINT = (
     "starts, and call inside `with sklearn.config_context(array_api_dispatch=True):`"
 )
 
+ON_DEVICE = 2**27  # numbers held at once on a device, where each call has overhead: 1 GB
+
+
+def device_blocks(n_rows: int, numbers_per_row: int = 1) -> Iterator[slice]:
+    """Slices that cover all rows in order; work on one row holds ``numbers_per_row`` numbers."""
+    step = max(1, ON_DEVICE // max(1, numbers_per_row))
+    for start in range(0, n_rows, step):
+        yield slice(start, min(start + step, n_rows))
+
 
 def is_dispatched(X: Array) -> bool:
     """Whether scikit-learn dispatches on an array of another library than NumPy.

@@ -8,9 +8,7 @@ of the rows.
 
 from types import ModuleType
 
-import numpy as np
 from array_api_compat import array_namespace
-from numpy.typing import NDArray
 
 from ambilearn._utils.types import Array
 
@@ -67,15 +65,3 @@ def nearest_places(distances: Array, k: int) -> tuple[Array, Array]:
 def _comparable(xp: ModuleType, distances: Array) -> Array:
     finite = xp.where(xp.isfinite(distances), distances, 0.0)
     return in_single(distances, xp.max(finite, axis=1, keepdims=True))
-
-
-def order_by_row(rows: NDArray[np.intp], values: NDArray[np.float32]) -> NDArray[np.intp]:
-    """Order by row, then by value; ties keep the input order. Faster than ``numpy.lexsort``.
-
-    >>> order_by_row(np.array([1, 0, 0]), np.array([-2.0, 0.5, -1.5], np.float32)).tolist()
-    [2, 1, 0]
-    """
-    bits = (values + np.float32(0)).view(np.int32)  # a negative zero becomes zero
-    # Bits of positive floats sort as integers; those of negative ones in reverse.
-    ascending = np.where(bits < 0, -2147483648 - bits.astype(np.int64), bits)
-    return np.argsort((rows.astype(np.int64) << 33) + ascending, stable=True)

@@ -68,7 +68,7 @@ class LocalGeometry:
         neighbors: str | BaseEstimator = "auto",
     ) -> None:
         if precomputed:
-            from ambilearn.graph.kernel_neighbors import unit_kernel
+            from ambilearn.backend.host.products import unit_kernel
 
             found = find_neighbors(unit_kernel(X), n_neighbors, neighbors, "kernel", backend)
             self.gram = grams_from_products(found.indices, lambda a, b: found.X[a, b])

@@ -26,7 +26,6 @@ from ambilearn._utils.limits import IN_CACHE, row_blocks, threads_for
 from ambilearn._utils.optional import requires_extra
 from ambilearn._utils.sklearn_compat import Interval
 from ambilearn._utils.types import Matrix
-from ambilearn.backend.ties import order_by_row
 
 _ROWS_PER_CENTER = 64  # rows per center that k-means uses
 _NUMBERS_PER_ROW = 50  # numbers in memory for each row that is searched, besides its features
@@ -239,6 +238,18 @@ def _by_cell(probes: NDArray[np.int64]) -> tuple[list[int], list[NDArray[np.intp
     begins = np.flatnonzero(np.diff(cells, prepend=-1))
     asking = np.split(order // max(probes.shape[1], 1), begins)[1:]
     return cells[begins].tolist(), asking
+
+
+def order_by_row(rows: NDArray[np.intp], values: NDArray[np.float32]) -> NDArray[np.intp]:
+    """Order by row, then by value; ties keep the input order. Faster than ``numpy.lexsort``.
+
+    >>> order_by_row(np.array([1, 0, 0]), np.array([-2.0, 0.5, -1.5], np.float32)).tolist()
+    [2, 1, 0]
+    """
+    bits = (values + np.float32(0)).view(np.int32)  # a negative zero becomes zero
+    # Bits of positive floats sort as integers; those of negative ones in reverse.
+    ascending = np.where(bits < 0, -2147483648 - bits.astype(np.int64), bits)
+    return np.argsort((rows.astype(np.int64) << 33) + ascending, stable=True)
 
 
 def _import_faiss() -> ModuleType:

@@ -94,7 +94,7 @@ def find_neighbors(
     """
     search = NeighborSearch(neighbors)
     if form == "kernel":
-        from ambilearn.graph.kernel_neighbors import nearest_in_matrix, squared_kernel_distances
+        from ambilearn.backend.host.products import nearest_in_matrix, squared_kernel_distances
 
         _reject_search(neighbors, "Neighbors for kernel='precomputed' come from the kernel matrix")
         squared = squared_kernel_distances(X)

@@ -15,7 +15,8 @@ from ambilearn._utils.warnings import warn_user
 from ambilearn.backend import HOST
 from ambilearn.backend.host.neighbors import pair_distances
 from ambilearn.backend.interface import ExactSearch
-from ambilearn.backend.ties import EXTRA_NEIGHBORS, in_single, order_by_row
+from ambilearn.backend.ties import EXTRA_NEIGHBORS, in_single
+from ambilearn.graph.approximate import ApproximateNeighbors, order_by_row
 
 _MAX_PAIRS = 2**28  # limit of row comparisons to resolve ties
 _EXACT_SPEED = 2e10  # approximate number of features that exact search compares per second, 2 cores
@@ -142,9 +143,6 @@ class TransformerSearch:
 def _make_transformer(neighbors: str | BaseEstimator, X: Matrix, k: int) -> BaseEstimator:
     """Unfitted transformer that searches more than k neighbors per row."""
     if neighbors == "approximate":
-        # Imported here because it requires an extra.
-        from ambilearn.graph.approximate import ApproximateNeighbors
-
         if sparse.issparse(X):
             raise ValueError(
                 "neighbors='approximate' does not support sparse X. Reduce X first "

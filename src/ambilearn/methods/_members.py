@@ -21,9 +21,8 @@ from sklearn.utils import get_tags
 from ambilearn._utils.types import Array, Estimator, Matrix
 from ambilearn._utils.warnings import warn_user
 from ambilearn.backend import HOST, HostSupport, Support, index_rows
-from ambilearn.base import PartialLabelClassifier
+from ambilearn.base import PartialLabelClassifier, normalize_candidate_votes
 from ambilearn.learners import align_columns, is_search, method_inside, weight_argument
-from ambilearn.methods._votes import normalize_candidate_votes
 from ambilearn.rows import TrainingRows
 
 Members = Sequence[tuple[str, Estimator]]

@@ -25,10 +25,9 @@ from ambilearn._utils.rounds import LOOP_CONSTRAINTS, Round, report_round
 from ambilearn._utils.sklearn_compat import HasMethods, Interval, StrOptions, _safe_indexing
 from ambilearn._utils.types import Estimator, Matrix, RandomState
 from ambilearn.backend import HOST, HostSupport, Support
-from ambilearn.base import PartialLabelClassifier
+from ambilearn.base import PartialLabelClassifier, normalize_candidate_votes, normalize_votes
 from ambilearn.fitting import WeightedRowsMixin
 from ambilearn.learners import is_search, method_inside, weight_argument, without_preprocessing
-from ambilearn.methods._votes import normalize_candidate_votes, normalize_votes
 from ambilearn.rows import TrainingRows
 
 _FEW_NUMBERS = 2**18  # in the rows of a fit, below which several threads are slower than one

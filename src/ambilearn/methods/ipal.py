@@ -11,7 +11,12 @@ from ambilearn._utils.rounds import LOOP_CONSTRAINTS, OuterLoop
 from ambilearn._utils.sklearn_compat import Interval
 from ambilearn._utils.types import Array, Matrix
 from ambilearn.backend import Backend, Support
-from ambilearn.base import PartialLabelClassifier, rank_last
+from ambilearn.base import (
+    PartialLabelClassifier,
+    normalize_candidate_votes,
+    normalize_votes,
+    rank_last,
+)
 from ambilearn.graph.neighbors import (
     NEIGHBOR_CONSTRAINTS,
     NEIGHBOR_COUNTS,
@@ -19,11 +24,6 @@ from ambilearn.graph.neighbors import (
     value_of,
 )
 from ambilearn.methods._docs import insert_shared_docs
-from ambilearn.methods._votes import (
-    normalize_candidate_votes,
-    normalize_votes,
-    restore_class_mass,
-)
 from ambilearn.rows import TrainingRows
 from ambilearn.solvers.nonnegative_least_squares import solve_nonnegative_least_squares
 
@@ -205,3 +205,21 @@ def _rebuild(
     gram, row = products[:, 1:, 1:], products[:, 1:, 0]
     solution = solve_nonnegative_least_squares(gram, row)
     return value_of(solution, "neighbor weights"), products
+
+
+def restore_class_mass(
+    candidates: Support,
+    f: NDArray[np.float64],
+    prior: NDArray[np.float64],
+    share: float = 1.0,
+) -> NDArray[np.float64]:
+    """Confidences scaled so that every label has its prior mass again; not normalized.
+
+    Methods come to favor frequent labels. ``f`` and ``prior`` are
+    the confidences after and before the fit, one per candidate. ``share`` interpolates between the
+    learned masses (0) and the prior masses (1); 0.5 gives their geometric means.
+    """
+    xp = array_namespace(f)
+    mass, wanted = candidates.label_sums(f), candidates.label_sums(prior)
+    factors = (wanted / xp.where(mass > 0, mass, 1.0)) ** share
+    return f * xp.take(factors, candidates.labels)

@@ -11,13 +11,13 @@ from ambilearn._utils.rounds import OuterLoop
 from ambilearn._utils.sklearn_compat import Interval
 from ambilearn._utils.types import RandomState
 from ambilearn.backend import Support
+from ambilearn.base import normalize_candidate_votes
 from ambilearn.graph.adaptive import AdaptiveGraph
 from ambilearn.graph.neighbors import NEIGHBOR_COUNTS
 from ambilearn.kernel.functions import KernelFunction
 from ambilearn.kernel.leave_one_out import Ridge
 from ambilearn.methods._docs import insert_shared_docs
 from ambilearn.methods._kernel_classifier import RIDGES, KernelPartialLabelClassifier
-from ambilearn.methods._votes import normalize_candidate_votes
 from ambilearn.rows import TrainingRows
 
 

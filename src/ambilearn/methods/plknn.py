@@ -8,11 +8,10 @@ from sklearn.base import BaseEstimator
 
 from ambilearn._utils.types import Matrix
 from ambilearn.backend import Support
-from ambilearn.base import PartialLabelClassifier
+from ambilearn.base import PartialLabelClassifier, normalize_candidate_votes, normalize_votes
 from ambilearn.fitting import WeightedRowsMixin
 from ambilearn.graph.neighbors import NEIGHBOR_CONSTRAINTS, match_sparsity
 from ambilearn.methods._docs import insert_shared_docs
-from ambilearn.methods._votes import normalize_candidate_votes, normalize_votes
 from ambilearn.rows import TrainingRows
 
 

@@ -14,7 +14,7 @@ from ambilearn._utils.sklearn_compat import HasMethods
 from ambilearn._utils.types import Estimator, Matrix, Params, RandomState
 from ambilearn.backend import Support
 from ambilearn.kernel.landmarks import MAX_DENSE_LABELS
-from ambilearn.learners import method_inside
+from ambilearn.learners import method_inside, split_rows
 from ambilearn.methods._ensemble import EnsembleClassifier, check_member
 from ambilearn.methods._members import (
     as_confidences,
@@ -30,7 +30,7 @@ from ambilearn.methods.plcl import PLCL
 from ambilearn.methods.plvoting import PLVoting
 from ambilearn.methods.sure import SURE
 from ambilearn.rows import TrainingRows
-from ambilearn.validation import split_rows, validate_rows
+from ambilearn.validation import validate_rows
 
 _CONSTANT = 1e-10  # an output that varies less, relative to its size, is rounding
 

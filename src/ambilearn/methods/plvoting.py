@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from ambilearn._utils.sklearn_compat import Interval
 from ambilearn._utils.types import Estimator, Matrix, RandomState
 from ambilearn.backend import Support
+from ambilearn.base import normalize_candidate_votes
 from ambilearn.methods._ensemble import EnsembleClassifier
 from ambilearn.methods._members import (
     as_confidences,
@@ -18,8 +19,7 @@ from ambilearn.methods._members import (
     warn_without_method,
     weighted_sum,
 )
-from ambilearn.methods._votes import normalize_candidate_votes, restore_class_mass
-from ambilearn.methods.ipal import IPAL
+from ambilearn.methods.ipal import IPAL, restore_class_mass
 from ambilearn.methods.plcl import PLCL
 from ambilearn.methods.sure import SURE
 from ambilearn.rows import TrainingRows

@@ -1,15 +1,14 @@
 import numpy as np
 import pytest
 
-from ambilearn._utils import limits
-from ambilearn.backend import choose_backend
+from ambilearn.backend import choose_backend, device_arrays
 from ambilearn.kernel import functions
 from ambilearn.kernel.functions import cross_kernel, train_kernel
 
 
 @pytest.fixture(params=[2**27, 50])
 def block(request, monkeypatch):
-    monkeypatch.setattr(limits, "ON_DEVICE", request.param)
+    monkeypatch.setattr(device_arrays, "ON_DEVICE", request.param)
 
 
 def on_device(function, X, *args):

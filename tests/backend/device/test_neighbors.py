@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ambilearn._utils import limits
+from ambilearn.backend import device_arrays
 from ambilearn.backend.device import neighbors as search
 from ambilearn.backend.device.neighbors import nearest_rows
 from ambilearn.graph.neighbors import NeighborSearch
@@ -11,7 +11,7 @@ from ambilearn.graph.neighbors import NeighborSearch
 def groups(request, monkeypatch):
     """Groups larger than the rows allow, groups, and groups in blocks of few rows."""
     monkeypatch.setattr(search, "_GROUP", request.param[0])
-    monkeypatch.setattr(limits, "ON_DEVICE", request.param[1])
+    monkeypatch.setattr(device_arrays, "ON_DEVICE", request.param[1])
 
 
 def rows(n=101, d=3):

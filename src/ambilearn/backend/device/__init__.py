@@ -10,14 +10,13 @@ import numpy as np
 from array_api_compat import array_namespace, device
 from numpy.typing import NDArray
 
-from ambilearn._utils.limits import device_blocks
 from ambilearn._utils.types import Array, Matrix
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.backend.device import neighbors
 from ambilearn.backend.device.graph import graph_of_neighbors, symmetric_graph
 from ambilearn.backend.device.neighbors import DeviceSearch
 from ambilearn.backend.device.support import DeviceSupport
-from ambilearn.backend.device_arrays import to_device_of
+from ambilearn.backend.device_arrays import device_blocks, to_device_of
 from ambilearn.backend.interface import MIN_EIGENVALUE_RATIO, Backend, Factor
 from ambilearn.candidates import CandidateSets
 from ambilearn.solvers import factorize_by_blocks

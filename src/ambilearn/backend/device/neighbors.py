@@ -15,8 +15,8 @@ from array_api_compat import (
     is_torch_namespace,
 )
 
-from ambilearn._utils.limits import device_blocks
 from ambilearn._utils.types import Array, Matrix
+from ambilearn.backend.device_arrays import device_blocks
 from ambilearn.backend.ties import (
     EXTRA_NEIGHBORS,
     nearest_first,

@@ -9,7 +9,6 @@ from functools import cached_property
 
 from array_api_compat import array_namespace, device
 
-from ambilearn._utils.limits import device_blocks
 from ambilearn._utils.types import Array, Matrix
 from ambilearn.backend.device.graph import (
     DeviceGraph,
@@ -17,6 +16,7 @@ from ambilearn.backend.device.graph import (
     ShiftedIdentity,
     restricted_matrix,
 )
+from ambilearn.backend.device_arrays import device_blocks
 from ambilearn.backend.support import Support
 from ambilearn.solvers import CandidateSimplex
 from ambilearn.solvers.gathered_products import GatheredMatrix, SparsePattern
