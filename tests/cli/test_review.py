@@ -1,8 +1,10 @@
 """``ambilearn review`` as a user runs it."""
 
 import json
+import os
 import re
 import shlex
+import threading
 
 import pandas as pd
 import pytest
@@ -123,6 +125,16 @@ def test_standard_input_and_another_method(table, tmp_path):
     html = out.read_text(encoding="utf-8")
     assert "scores by PLKNN" in html
     assert data_in(out)["separator"] == " or "
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_table_in_a_pipe_is_read_from_its_beginning(table, tmp_path):
+    """The test for a journal took the first bytes."""
+    pipe, out = tmp_path / "pipe.csv", tmp_path / "review.html"
+    os.mkfifo(pipe)
+    threading.Thread(target=pipe.write_bytes, args=(table.read_bytes(),), daemon=True).start()
+    run(pipe, *QUICK, "--out", out)
+    assert data_in(out)["columns"] == ["photo", "id", "town", "size"]
 
 
 def test_same_command_same_page(table, tmp_path):

@@ -2,6 +2,7 @@
 
 import base64
 import io
+import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 
@@ -155,6 +156,29 @@ def test_images_are_kept_up_to_a_number_of_bytes(tmp_path, monkeypatch):
         assert len(cache(path).content) == 100
     assert [paths.index(path) for path in seen] == [0, 1, 2, 1, 3]
     assert cache._n_bytes == 200
+
+
+def test_few_images_are_read_at_the_same_time(tmp_path, monkeypatch):
+    paths = [tmp_path.resolve() / f"{i}.svg" for i in range(6)]
+    for path in paths:
+        path.write_bytes(b"x")
+    lock, now, most, enough = threading.Lock(), [], [], threading.Event()
+
+    def read(path):
+        with lock:
+            now.append(path)
+            most.append(len(now))
+            if len(now) == 3:
+                enough.set()
+        enough.wait(0.05)
+        now.remove(path)
+        return Problem.UNREADABLE
+
+    monkeypatch.setattr(embedding, "read_image", read)
+    with ThreadPoolExecutor(6) as threads:
+        list(threads.map(ImageCache(), paths))
+    assert max(most) <= 2
+    assert len(most) == 6
 
 
 @pytest.mark.filterwarnings("default")

@@ -85,6 +85,7 @@ ANSWER = {"kind": "answer", "random": False, "labels": {"0": "anna"}, "found": {
         ({name: {"3": "anna"} for name in ("labels", "found", "candidates")}, "there is no row"),
         ({name: {"00": "anna"} for name in ("labels", "found", "candidates")}, "there is no row"),
         ({"labels": {"0": ""}}, "row 0 has no label"),
+        ({"found": {"0": ""}}, "A label must not be empty"),
         ({"labels": {"0": 3}}, "row 0 has no label"),
         ({"labels": {"0": "x" * 100_001}}, "row 0 has no label"),
         ({"labels": {"0": "anna|bob"}}, "A label must not be empty or contain"),
@@ -158,6 +159,14 @@ def test_other_files_are_rejected_and_not_changed(path, content):
     with pytest.raises(InvalidFileError, match="is not the journal of a review"):
         Journal(path, ROWS)
     assert path.read_bytes() == content
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_is_no_journal(path):
+    os.mkfifo(path)
+    assert not journal_module.is_journal(path)
+    with pytest.raises(InvalidFileError, match="is not the journal of a review"):
+        Journal(path, ROWS)
 
 
 def test_a_journal_of_another_version_is_rejected(path):
@@ -306,6 +315,9 @@ def test_answers_are_read_without_the_table(path):
         journal.append({"id": "u", "kind": "undo"})
         assert replay(journal.entries).labels == {0: "zoe", 2: "bob"}
     assert read_answers(path).labels == {0: ("anna|bob", "zoe"), 2: ("anna|bob", "bob")}
+    path.write_text(path.read_text().replace("zoe", "half \\ud800"))
+    with pytest.raises(InvalidFileError, match="line 3: this line of the journal is damaged"):
+        read_answers(path)
     path.write_text("notes")
     with pytest.raises(InvalidFileError, match="is not the journal of a review"):
         read_answers(path)

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from ambilearn.review.images import Images
     from ambilearn.tables.candidate_table import CandidateTable
 
-JOURNAL_START = b'{"format":"ambilearn review journal"'
 SERVER = Section("Server")
 _OUTPUTS = "cleaned_out", "checked_out", "model_out"
 _SERVER_OPTIONS = (*_OUTPUTS, "prefix", "no_browser", "port", "journal")
@@ -112,7 +111,9 @@ def review(table: str, out: Path | None, **options: Any) -> None:
         raise click.UsageError("--image and --no-images cannot be combined.")
     chosen = ReviewOptions(**{each.name: options[each.name] for each in fields(ReviewOptions)})
     with user_console() as console:
-        if is_journal(table):
+        from ambilearn.review.journal import is_journal
+
+        if is_journal(Path(table)):
             _write_answers(console, table, chosen.checked_out)
             return
         request = Request.from_options(table, options)
@@ -122,15 +123,6 @@ def review(table: str, out: Path | None, **options: Any) -> None:
         if table == "-":
             raise click.UsageError("A review needs a table in a file. Save it, or use --out FILE.")
         serve_review(console, request, chosen)
-
-
-def is_journal(table: str) -> bool:
-    """Whether a file is the journal of a review."""
-    try:
-        with open(table, "rb") as file:
-            return file.read(len(JOURNAL_START)) == JOURNAL_START
-    except OSError:
-        return False
 
 
 def _write_answers(console: Console, journal: str, checked_out: Path | None) -> None:

@@ -27,6 +27,8 @@ from ambilearn._utils.optional import requires_extra
 MAX_EMBEDDED_SIDE = 640  # pixels: enough to recognize an image, and small enough for many
 MAX_EMBEDDED_BYTES = 2**24  # of a file that is embedded unchanged
 
+_AT_ONCE = 2  # images that a server reads
+
 UNCHANGED = {"AVIF", "BMP", "GIF", "JPEG", "PNG", "WEBP"}  # Pillow's names of what browsers show
 
 
@@ -172,12 +174,15 @@ def without_pillow_warnings() -> Iterator[None]:
 
 
 class ImageCache:
-    """Reads images, and keeps some of them while their files do not change."""
+    """Reads images, and keeps some of them while their files do not change.
+
+    Few are read at the same time: a large one needs half a gigabyte until it is reduced.
+    """
 
     def __init__(self, max_bytes: int = 2**26) -> None:
         self._max_bytes, self._n_bytes = max_bytes, 0
         self._kept: OrderedDict[Path, tuple[Any, ImageContent]] = OrderedDict()
-        self._lock = threading.Lock()
+        self._lock, self._places = threading.Lock(), threading.Semaphore(_AT_ONCE)
 
     def __call__(self, path: Path) -> ImageContent | None:
         """The image in a file; None if it cannot be shown."""
@@ -193,7 +198,8 @@ class ImageCache:
             if known == state:
                 self._kept.move_to_end(path)
                 return image
-        found = read_image(path)
+        with self._places:
+            found = read_image(path)
         if isinstance(found, Problem):
             return None
         with self._lock:

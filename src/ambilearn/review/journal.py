@@ -9,6 +9,7 @@ import errno
 import hashlib
 import json
 import os
+import stat
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -240,7 +241,7 @@ class Journal:
         """Raise an error if another file beside this one has the later answers."""
         found = (_numbered(self._first, number) for number in count(2))
         for later in reversed(list(takewhile(os.path.lexists, found))):
-            if _is_journal(later):
+            if is_journal(later):
                 raise InvalidFileError(
                     f"{later} has the later answers of this review: it was written when another "
                     f"program had changed {self.path.name}. Pass --journal {later}, or move that "
@@ -269,7 +270,7 @@ def read_answers(path: str | os.PathLike[str]) -> JournalAnswers:
     JournalAnswers(labels={1: ('anna|bob', 'anna')}, random=set())
     """
     path = Path(path)
-    header, entries, _ = _read(path, path.read_bytes(), None, str)
+    header, entries, _ = _read(path, path.read_bytes(), None, str.encode)
     if header is None:
         raise InvalidFileError(f"{path} {_NO_JOURNAL}")
     texts: dict[int, str] = {}
@@ -328,9 +329,10 @@ def replay(entries: Sequence[Mapping[str, Any]]) -> Replay:
     return Replay(steps, labels, list(skipped), random)
 
 
-def _is_journal(path: Path) -> bool:
+def is_journal(path: Path) -> bool:
+    """Whether a file is the journal of a review; a pipe is not, and nothing is read from it."""
     with suppress(OSError):
-        if path.is_file():  # a pipe would wait
+        if path.is_file():
             with open(path, "rb") as file:
                 return file.read(len(_START)) == _START
     return False
@@ -436,10 +438,11 @@ def _check_entry(
             raise ValueError("it is not complete")
         if texts is not None and candidates[row] != texts[int(row)]:
             raise ValueError(f"row {row} has other candidates in the table")
-        if label is not None:
-            if not isinstance(label, str) or not 0 < len(label) <= MAX_LABEL:
-                raise ValueError(f"row {row} has no label")
-            check_label(label)
+        sound = isinstance(label, str) and 0 < len(label) <= MAX_LABEL
+        if label is not None and not sound:
+            raise ValueError(f"row {row} has no label")
+        for text in [found[row]] if label is None else [found[row], label]:
+            check_label(text)
 
 
 def _is_count(value: object) -> bool:
@@ -468,6 +471,9 @@ def _write_all(file: BinaryIO, content: bytes) -> None:
 def _open_locked(path: Path, flags: int = 0) -> BinaryIO:
     flags |= os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)
     file: BinaryIO = os.fdopen(os.open(path, flags, 0o600), "r+b", buffering=0)
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):  # reading from a pipe would wait
+        file.close()
+        raise InvalidFileError(f"{path} {_NO_JOURNAL}")
     try:
         _lock_file(file)
     except OSError as error:
