@@ -188,7 +188,7 @@ SAYS = {
         "The report needs jinja2: pip install 'ambilearn[paper]'",
     ),
     "terminal": (
-        "from ambilearn.experiments.render import to_rich; to_rich(None)",
+        "from ambilearn.experiments.report import to_rich; to_rich(None)",
         "A table in the terminal needs rich: pip install 'ambilearn[cli]'",
     ),
     "cluster": (

@@ -68,7 +68,7 @@ def _write(files: list[tuple[Path, bytes]]) -> None:
 @_out_folder(help="Write the tables as Markdown, CSV and LaTeX.")
 def tables(store: Path, out: Path | None, **choice: Any) -> None:
     """Show the tables of experiments, and write them with --out."""
-    from ambilearn.experiments.render import table_files, to_rich
+    from ambilearn.experiments.report import table_files, to_rich
     from ambilearn.experiments.tables import build_tables
 
     experiments, opened = _open_results(store, **choice)
@@ -125,7 +125,7 @@ def verify(store: Path, out: Path | None, **choice: Any) -> None:
     The exit status is 1 if tasks of these experiments failed. It does not depend on the
     differences.
     """
-    from ambilearn.experiments.render import table_files, to_rich
+    from ambilearn.experiments.report import table_files, to_rich
     from ambilearn.experiments.tables import published_records, verification_table
 
     experiments, opened = _open_results(store, **choice)

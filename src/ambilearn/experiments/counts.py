@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ambilearn.experiments.render import Table
 from ambilearn.experiments.results import (
     UNMEASURED,
     Column,
     ExperimentResults,
     Line,
+    Table,
     oracle_notes,
     published_counts,
 )

@@ -2,7 +2,7 @@
 
 import csv
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple, TypeAlias
@@ -196,6 +196,18 @@ def choose_for_all_runs(runs: Mapping[int, Result]) -> dict[int, Result]:
         details = result.details | {"chosen": point["params"]}
         read[run] = replace(result, scores=point["scores"], details=details)
     return read
+
+
+@dataclass
+class Table:
+    """Text of a table, and its numbers as records for a CSV file."""
+
+    name: str
+    title: str
+    header: list[str]
+    rows: list[list[str]]
+    records: list[Content]
+    notes: list[str] = field(default_factory=list)
 
 
 class PublishedCell(NamedTuple):

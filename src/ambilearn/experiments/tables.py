@@ -6,13 +6,13 @@ from collections.abc import Iterable
 import numpy as np
 
 from ambilearn.experiments.counts import rank_table, readings_table, win_tie_loss_table
-from ambilearn.experiments.render import Table
 from ambilearn.experiments.results import (
     ORACLE_NOTE,
     UNMEASURED,
     Case,
     ExperimentResults,
     Line,
+    Table,
     oracle_notes,
     printed_metric,
     published_cells,
