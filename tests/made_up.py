@@ -1,13 +1,10 @@
 """Results that were made up: to test what is shown of numbers, whatever they are."""
 
-from ambilearn.experiments.task import Result
+import numpy as np
 
-READINGS = ("confidences", "outputs_in_set", "outputs")
-METRICS = [
-    f"{name}{tolerance}"
-    for name in ["accuracy", *(f"transductive.{reading}" for reading in READINGS)]
-    for tolerance in ("", "@3", "@5")
-]
+from ambilearn.experiments.task import SCORES, Result
+
+NOISE = np.random.default_rng(0).normal(0, 0.01, 100)
 
 
 def fill(store, spec, accuracy, data=None, **selection):
@@ -23,7 +20,7 @@ def fill(store, spec, accuracy, data=None, **selection):
         if value is None:
             continue
         details = {"objective": [3.0, 2.0, 1.5 + task.run / 10], "warnings": [], "n_iter": 3}
-        scores = dict.fromkeys(METRICS, value)
+        scores = dict.fromkeys(SCORES, value)
         if task.select == "oracle":
             details["tried"] = [{"params": {}, "scores": scores}]
         store.save(Result(task.key, task.definition, "done", scores, details, "", 0.5), {})

@@ -23,7 +23,7 @@ runpy.run_module("ambilearn", run_name="__main__", alter_sys=True)
 
 @pytest.mark.parametrize(
     "moment",
-    ["ambilearn._utils.optional", "ambilearn.cli.main", "click", "lazy_loader",
+    ["ambilearn._utils.text", "ambilearn.cli.main", "click", "lazy_loader",
      "ambilearn.cli.console", "rich.console"],
 )  # fmt: skip
 def test_an_interrupt_prints_no_traceback(moment):

@@ -13,7 +13,7 @@ def main() -> None:
 
 
 def _run() -> None:
-    from ambilearn._utils.optional import requires_extra
+    from ambilearn._utils.text import requires_extra
 
     try:
         with requires_extra("cli", purpose="The command line"):

@@ -19,11 +19,10 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from ambilearn._utils.array_checks import is_device_array
-from ambilearn._utils.interrupts import complete_fits_only
 from ambilearn._utils.sklearn_compat import BaseSearchCV
 from ambilearn._utils.text import TimeLeft
 from ambilearn._utils.types import Array, Estimator, Matrix, RandomState
-from ambilearn._utils.warnings import ignoring
+from ambilearn._utils.warnings import complete_fits_only, ignoring
 from ambilearn.backend import index_rows
 from ambilearn.base import PartialLabelClassifier
 from ambilearn.candidates import CandidateSets

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import ambilearn
 from ambilearn import methods
-from ambilearn._utils.optional import install_command
+from ambilearn._utils.text import install_command
 
 if TYPE_CHECKING:
     from ambilearn.base import PartialLabelClassifier

@@ -16,7 +16,6 @@ from sklearn.utils import Tags, get_tags, indexable
 from sklearn.utils.validation import check_is_fitted
 
 from ambilearn._utils.array_checks import check_structure
-from ambilearn._utils.interrupts import complete_fits_only
 from ambilearn._utils.sklearn_compat import (
     BaseSearchCV,
     HasMethods,
@@ -26,6 +25,7 @@ from ambilearn._utils.sklearn_compat import (
     _safe_split,
 )
 from ambilearn._utils.types import AnyCandidates, Estimator, Matrix, Params, RandomState
+from ambilearn._utils.warnings import complete_fits_only
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.base import PartialLabelClassifier
 from ambilearn.candidates import CandidateSets, as_candidates

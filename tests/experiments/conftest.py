@@ -1,10 +1,13 @@
 """A small experiment on embedded data, run once for all tests that only look at results."""
 
+from dataclasses import replace
+
 import pytest
+from made_up import NOISE, fill
 
 from ambilearn.experiments.results import ExperimentResults
 from ambilearn.experiments.run import run_tasks
-from ambilearn.experiments.spec import parse_search, parse_spec
+from ambilearn.experiments.spec import load_spec, parse_search, parse_spec
 from ambilearn.experiments.store import Store
 
 SMALL = """
@@ -88,3 +91,34 @@ def small(small_spec, small_store):
     """The small experiment with its results."""
     with Store(small_store) as store:
         yield ExperimentResults(small_spec, store)
+
+
+@pytest.fixture
+def measured(tmp_path):
+    """Function: results of an experiment with made-up accuracies."""
+    stores = []
+
+    def make(name, accuracy, runs=10, **options):
+        spec = replace(load_spec(name), runs=runs)
+        stores.append(Store(tmp_path / f"{len(stores)}.sqlite"))
+        fill(stores[-1], spec, accuracy, **options)
+        return ExperimentResults(spec, stores[-1])
+
+    yield make
+    for store in stores:
+        store.close()
+
+
+@pytest.fixture
+def tuned(measured, tmp_path):
+    """The oracle study on Lost: tuning takes PL-CL from level to far ahead, and SURE with it."""
+
+    def accuracy(label, task):
+        gain = {"PL-CL": 0.1, "SURE": 0.2}.get(label, 0.0) if task.select == "oracle" else 0.0
+        return 0.6 + gain + NOISE[task.run * 7 + len(label)]
+
+    spec = load_spec("oracle")
+    with Store(tmp_path / "tuned.sqlite") as store:
+        fill(store, spec, accuracy, data=["lost"])
+        fill(store, spec, accuracy, data=["lost"], select="oracle", search=parse_search("random:8"))
+        yield ExperimentResults(spec, store)

@@ -1,13 +1,10 @@
-from dataclasses import replace
-
 import numpy as np
 import pytest
-from made_up import fill
+from made_up import NOISE, fill
 
-from ambilearn.experiments.counts import compute_ranking
+from ambilearn.experiments.counts import compare, holm
 from ambilearn.experiments.results import UNMEASURED, ExperimentResults, published_cells
 from ambilearn.experiments.spec import load_spec, parse_search
-from ambilearn.experiments.stats import compare, holm
 from ambilearn.experiments.store import Store
 from ambilearn.experiments.tables import (
     build_tables,
@@ -17,24 +14,6 @@ from ambilearn.experiments.tables import (
     verdict,
     verification_table,
 )
-
-NOISE = np.random.default_rng(0).normal(0, 0.01, 100)
-
-
-@pytest.fixture
-def measured(tmp_path):
-    """Function: results of an experiment with made-up accuracies."""
-    stores = []
-
-    def make(name, accuracy, runs=10, **options):
-        spec = replace(load_spec(name), runs=runs)
-        stores.append(Store(tmp_path / f"{len(stores)}.sqlite"))
-        fill(stores[-1], spec, accuracy, **options)
-        return ExperimentResults(spec, stores[-1])
-
-    yield make
-    for store in stores:
-        store.close()
 
 
 def test_numbers_of_a_real_run(small):
@@ -116,140 +95,6 @@ def test_published_numbers_are_shown(measured):
     printed = published_cells("real-world")["PL-CL", "lost", "accuracy"]
     assert (record["published_mean"], record["published_std"]) == (printed.mean, printed.std)
     assert record["deviation"] == pytest.approx((0.7 - 0.709) / 0.022)
-
-
-def test_wins_ties_and_losses_are_counted_by_group(measured):
-    def accuracy(label, task):
-        options = task.candidates
-        edge = 0.0
-        if label == "SURE":
-            edge = {1: 0.1, 2: -0.1}.get(options["r"], 0.0) if "epsilon" not in options else 0.0
-        if label == "IPAL" and task.data == "steel":
-            edge = 0.2
-        return 0.8 - edge + NOISE[task.run + 10 * len(label)] / 10
-
-    table = build_tables(measured("controlled", accuracy, runs=3))[0]
-    rows = {row[0]: [cell.partition(" ")[0] for cell in row[1:]] for row in table.rows}
-    sure = [list(map(int, cell.split("/"))) for cell in rows["SURE"]]
-    assert sum(sure[0]) == sum(sure[3]) == 28
-    assert sure[1] == [28, 0, 0]
-    assert sure[2] == [0, 0, 28]
-    assert sure[4] == np.sum(sure[:4], axis=0).tolist()
-    assert all(int(cell.split("/")[0]) >= 7 for cell in rows["IPAL"][:4])
-    assert "[26/2/0]" in table.rows[0][2]
-    assert "PL-CL" not in rows
-
-
-def test_ranks(measured):
-    order = ["SURE", "PL-CL", "LALO", "PL-AGGD", "IPAL", "PLDA", "PL-KNN"]
-    found = measured("controlled", lambda label, task: 0.9 - 0.1 * order.index(label), runs=1)
-    table = build_tables(found)[1]
-    assert [row[0] for row in table.rows] == order
-    assert [row[1] for row in table.rows] == [f"{i:.2f}" for i in range(1, 8)]
-    assert "Over 112 cases" in table.notes[0]
-    assert "critical difference 0.85" in table.notes[0]  # 2.949 sqrt(7·8 / (6·112))
-    assert [r["significantly_behind_best"] for r in table.records] == [False] + [True] * 6
-
-
-def test_ranks_of_few_cases_are_qualified(measured):
-    table = build_tables(measured("real-world", lambda label, task: 0.5, data=["lost"]))[1]
-    assert "so few cases" in table.notes[0]
-
-
-def test_no_ranking_without_results(measured):
-    found = measured("real-world", lambda label, task: None)
-    assert compute_ranking(found, {"metric": "accuracy"}) is None
-    assert build_tables(found)[1].notes == [UNMEASURED]
-
-
-# --- readings -------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def tuned(measured, tmp_path):
-    """The oracle study on Lost: tuning takes PL-CL from level to far ahead, and SURE with it."""
-
-    def accuracy(label, task):
-        gain = {"PL-CL": 0.1, "SURE": 0.2}.get(label, 0.0) if task.select == "oracle" else 0.0
-        return 0.6 + gain + NOISE[task.run * 7 + len(label)]
-
-    spec = load_spec("oracle")
-    with Store(tmp_path / "tuned.sqlite") as store:
-        fill(store, spec, accuracy, data=["lost"])
-        fill(store, spec, accuracy, data=["lost"], select="oracle", search=parse_search("random:8"))
-        yield ExperimentResults(spec, store)
-
-
-def test_wins_are_counted_for_every_reading(tuned):
-    table = build_tables(tuned)[0]
-    rows = {row[0]: dict(zip(table.header, row, strict=True)) for row in table.rows}
-    assert rows["SURE"]["(a) printed parameters"] == "0/1/0"
-    assert rows["SURE"]["(b) oracle † for PL-CL alone"] == "1/0/0"
-    assert rows["SURE"]["(c) oracle † for all"] == "0/0/1"
-    assert rows["LALO"]["(c) † per run"] == "1/0/0"
-    last = rows["all, share of wins"]
-    assert last["(a) printed parameters"] == "0 of 6 (0%)"
-    assert last["(b) † per run"] == "6 of 6 (100%)"
-    assert last["(c) oracle † for all"] == "5 of 6 (83%)"
-    record = next(r for r in table.records if r["reading"].startswith("(c) oracle"))
-    assert record == {
-        "method": "SURE",
-        "reading": "(c) oracle † for all",
-        "win": 0,
-        "tie": 0,
-        "loss": 1,
-        "ahead_in_the_mean": 0,
-    }
-    assert "chosen with the test labels" in table.notes[-1]
-
-
-def test_a_larger_mean_need_not_be_significant(measured):
-    centered = NOISE[:10] - NOISE[:10].mean()
-
-    def accuracy(label, task):
-        if label == "PL-CL":
-            return 0.6 + centered[task.run]
-        return 0.601 if label == "SURE" else 0.599
-
-    table = build_tables(measured("oracle", accuracy, data=["lost"]))[0]
-    first = {row[0]: row[1] for row in table.rows}
-    assert first["all, share of wins"] == "0 of 6 (0%)"
-    assert first["all, ahead in the mean"] == "5 of 6 (83%)"
-    ahead = {r["method"]: r["ahead_in_the_mean"] for r in table.records}
-    assert (ahead["SURE"], ahead["LALO"]) == (0, 1)
-
-
-def test_every_reading_is_over_the_same_cases(tmp_path):
-    """A case of which the oracle has met some runs only, or none, does not count in any reading."""
-    spec, search = replace(load_spec("oracle"), runs=3), parse_search("random:8")
-
-    def accuracy(label, task):
-        part = task.data == "msrcv2" and label == "LALO" and task.run == 2
-        return None if task.select == "oracle" and part else 0.5 + NOISE[len(label) + task.run]
-
-    with Store(tmp_path / "r.sqlite") as store:
-        fill(store, spec, accuracy)
-        fill(store, spec, accuracy, data=["lost", "msrcv2"], select="oracle", search=search)
-        table = build_tables(ExperimentResults(spec, store))[0]
-    assert table.notes[0].startswith("Wins/ties/losses of PL-CL in 1 cases (lost 1; ")
-    assert {r["win"] + r["tie"] + r["loss"] for r in table.records} == {1}
-
-
-def test_published_counts_are_sums_of_their_groups(measured):
-    """The printed total of SURE is 88/14/0, which its groups do not add up to."""
-    experiment = measured("oracle-controlled", lambda label, task: 0.5, runs=2, data=["ecoli"])
-    (table,) = build_tables(experiment)
-    rows = {row[0]: dict(zip(table.header, row, strict=True)) for row in table.rows}
-    assert rows["SURE"]["published"] == "98/14/0"
-    assert rows["PL-KNN"]["published"] == "112/0/0"
-    assert rows["all, share of wins"]["published"] == "619 of 672 (92%)"
-    assert rows["SURE"]["(a) printed parameters"] == "0/28/0"
-    assert rows["SURE"]["(c) oracle † for all"] == UNMEASURED
-    for row in ("all, share of wins", "all, ahead in the mean"):
-        assert rows[row]["(c) oracle † for all"] == UNMEASURED
-    assert rows["all, ahead in the mean"]["(a) printed parameters"] == "0 of 168 (0%)"
-    assert rows["all, ahead in the mean"]["published"] == UNMEASURED
-    assert len(table.notes) == 1  # no oracle was asked
 
 
 def test_a_table_may_show_one_reading_only(tuned):

@@ -1,4 +1,4 @@
-"""Normalized text of labels, and formatting of numbers, lists and progress for messages."""
+"""Normalized text of labels, and of messages: numbers, lists, progress, packages to install."""
 
 import os
 import unicodedata
@@ -79,6 +79,34 @@ def report_lone_surrogates(where: str = "The table") -> Iterator[None]:
         raise ValueError(
             f"{where} has an invalid character (a lone surrogate) after {broken!r}, which cannot "
             "be written to a text file. Correct it in the table."
+        ) from error
+
+
+def install_command(extra: str) -> str:
+    """Command that installs an extra."""
+    return f"pip install 'ambilearn[{extra}]'"
+
+
+@contextmanager
+def requires_extra(extra: str, *, purpose: str) -> Iterator[None]:
+    """Context for imports; if a package is not installed, the error names the extra.
+
+    Errors of a package that is installed but broken are not changed.
+
+    ``purpose`` is the subject of the sentence "… needs pandas". The message is one line with the
+    install command.
+
+    >>> with requires_extra("data", purpose="Reading tables"):
+    ...     import pandas as pd
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        package = (error.name or "a package").partition(".")[0]
+        if package == "ambilearn":  # a bug in this library, not a missing package
+            raise
+        raise ImportError(
+            f"{purpose} needs {package}: {install_command(extra)}", name=error.name
         ) from error
 
 

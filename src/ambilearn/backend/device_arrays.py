@@ -24,7 +24,7 @@ from array_api_compat import (
 from sklearn.utils.validation import validate_data
 
 from ambilearn._utils.array_checks import is_device_array
-from ambilearn._utils.optional import requires_extra
+from ambilearn._utils.text import requires_extra
 from ambilearn._utils.types import Array, Estimator, Matrix
 
 DISPATCH_HINT = (

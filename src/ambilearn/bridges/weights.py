@@ -11,9 +11,8 @@ from sklearn.base import BaseEstimator
 
 from ambilearn._utils.array_checks import check_structure
 from ambilearn._utils.labels import label_array
-from ambilearn._utils.optional import requires_extra
 from ambilearn._utils.sklearn_compat import _num_samples
-from ambilearn._utils.text import pluralize
+from ambilearn._utils.text import pluralize, requires_extra
 from ambilearn._utils.types import Array, DataFrame, Matrix
 from ambilearn.backend import index_rows
 from ambilearn.bridges.classifiers import score_table

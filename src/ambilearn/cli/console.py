@@ -13,8 +13,7 @@ from typing import Any
 import click
 
 from ambilearn import __version__
-from ambilearn._utils.interrupts import run_to_end
-from ambilearn._utils.warnings import InterruptedWarning
+from ambilearn._utils.warnings import InterruptedWarning, run_to_end
 from ambilearn.datasets.errors import DatasetError
 
 DEBUG = "AMBILEARN_DEBUG"  # if this variable is set, unexpected errors show a traceback

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from ambilearn._utils.interrupts import delaying_interrupts
 from ambilearn._utils.text import pluralize, readable_file_name
+from ambilearn._utils.warnings import delaying_interrupts
 from ambilearn.cli.clean import write_results
 from ambilearn.cli.console import Console
 from ambilearn.cli.judging import FAST, correct_labels

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ambilearn._utils.files import atomic_write
-from ambilearn._utils.optional import requires_extra
+from ambilearn._utils.text import requires_extra
 from ambilearn.confidence.audits import estimate_share_right
 
 _BINS = 5

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from ambilearn._utils.optional import requires_extra
-from ambilearn._utils.text import html_table, pluralize
+from ambilearn._utils.text import html_table, pluralize, requires_extra
 from ambilearn._utils.types import Array, DataFrame
 from ambilearn.candidates import CandidateSets
 from ambilearn.candidates.sets import pair_rows

@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ambilearn._utils.optional import requires_extra
 from ambilearn._utils.rounds import warn_unless_converged
-from ambilearn._utils.text import pluralize
+from ambilearn._utils.text import pluralize, requires_extra
 from ambilearn._utils.types import Array
 from ambilearn.confidence.calibration import fit_temperature, scale_scores
 from ambilearn.crowd.report import AnnotatorReport, in_order_of_labels, report_annotators

@@ -12,9 +12,9 @@ from sklearn.model_selection import KFold
 from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC, NuSVC
 
-from ambilearn._utils.interrupts import complete_fits_only
 from ambilearn._utils.sklearn_compat import _num_samples, _safe_indexing, _safe_split
 from ambilearn._utils.types import Estimator, Matrix, RandomState
+from ambilearn._utils.warnings import complete_fits_only
 from ambilearn.backend import HOST
 from ambilearn.candidates import CandidateSets
 from ambilearn.confidence.held_out import join_blocks, project_outputs

@@ -9,8 +9,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_array
 
 from ambilearn._utils.array_checks import check_structure, column_names
-from ambilearn._utils.optional import requires_extra
-from ambilearn._utils.text import pluralize, shorten_list
+from ambilearn._utils.text import pluralize, requires_extra, shorten_list
 from ambilearn._utils.types import Array
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.candidates import as_candidates

@@ -13,8 +13,7 @@ from scipy import sparse
 
 from ambilearn._utils.array_checks import column_names
 from ambilearn._utils.labels import is_missing, listed_labels
-from ambilearn._utils.optional import requires_extra
-from ambilearn._utils.text import pluralize, shorten_list, shorten_repr
+from ambilearn._utils.text import pluralize, requires_extra, shorten_list, shorten_repr
 from ambilearn._utils.types import Array, Label
 from ambilearn._utils.warnings import warn_user
 from ambilearn.candidates import CandidateSets, as_candidates

@@ -7,8 +7,7 @@ from typing import IO, Any, NamedTuple
 from xml.etree.ElementTree import iterparse
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
-from ambilearn._utils.optional import requires_extra
-from ambilearn._utils.text import MISSING_WORDS, shorten_list
+from ambilearn._utils.text import MISSING_WORDS, requires_extra, shorten_list
 from ambilearn._utils.types import DataFrame
 from ambilearn._utils.warnings import warn_user
 from ambilearn.datasets.errors import InvalidFileError, too_large

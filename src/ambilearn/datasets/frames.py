@@ -11,8 +11,7 @@ from io import BytesIO, StringIO
 from pathlib import Path
 from typing import IO, Any
 
-from ambilearn._utils.optional import requires_extra
-from ambilearn._utils.text import shorten_list, shorten_repr
+from ambilearn._utils.text import requires_extra, shorten_list, shorten_repr
 from ambilearn._utils.types import DataFrame
 from ambilearn.datasets.errors import InvalidFileError, too_large
 

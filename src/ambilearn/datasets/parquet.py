@@ -3,7 +3,7 @@
 import re
 from typing import IO, TYPE_CHECKING, Any
 
-from ambilearn._utils.optional import requires_extra
+from ambilearn._utils.text import requires_extra
 from ambilearn.datasets.errors import InvalidFileError, too_large
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ambilearn._utils.files import atomic_write
-from ambilearn._utils.optional import requires_extra
+from ambilearn._utils.text import requires_extra
 from ambilearn._utils.types import Array
 from ambilearn.candidates import CandidateSets
 from ambilearn.datasets.errors import (

@@ -14,9 +14,8 @@ import torch
 from torch import Tensor
 
 from ambilearn._utils.files import atomic_write, check_writable
-from ambilearn._utils.interrupts import run_to_end
-from ambilearn._utils.optional import requires_extra
-from ambilearn._utils.warnings import warn_user
+from ambilearn._utils.text import requires_extra
+from ambilearn._utils.warnings import run_to_end, warn_user
 from ambilearn.deep.options import sample_rows
 from ambilearn.deep.training import Trainer
 

@@ -13,12 +13,11 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ambilearn._utils.interrupts import may_end_early
-from ambilearn._utils.optional import requires_extra
 from ambilearn._utils.rounds import Round, report_round
 from ambilearn._utils.sklearn_compat import Interval, StrOptions
+from ambilearn._utils.text import requires_extra
 from ambilearn._utils.types import AnyCandidates, RandomState
-from ambilearn._utils.warnings import InterruptedWarning, warn_user
+from ambilearn._utils.warnings import InterruptedWarning, may_end_early, warn_user
 from ambilearn.backend import HOST, Backend, Support
 from ambilearn.base import PartialLabelClassifier
 from ambilearn.candidates import CandidateSets

@@ -11,7 +11,7 @@ Computation runs on the cluster of the current :class:`distributed.Client`, if t
 several clients, select one with ``with client.as_current():``.
 """
 
-from ambilearn._utils.optional import requires_extra
+from ambilearn._utils.text import requires_extra
 
 with requires_extra("dask", purpose="ambilearn.distributed"):
     from ambilearn.distributed.plcl import DistributedPLCL

@@ -7,28 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from ambilearn._utils.optional import requires_extra
-from ambilearn.experiments.counts import compute_ranking
+from ambilearn._utils.text import requires_extra
+from ambilearn.experiments.counts import Ranking, compute_ranking, summarize
 from ambilearn.experiments.results import Case, ExperimentResults
 from ambilearn.experiments.spec import SYMBOLS
-from ambilearn.experiments.stats import Ranking, summarize
 from ambilearn.experiments.task import Content
 
 # Okabe and Ito's colors for color-blind readers, from dark to light, a gray, and four of Tol's.
 _COLORS = ["#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#999999"]
 _COLORS += ["#882255", "#332288", "#999933", "#661100"]
 _MARKERS = ["o", "s", "^", "D", "v", "P", "X", "*", "<", "p", ">", "h"]
-_DASHES: list[object] = [
-    "-",
-    "--",
-    "-.",
-    ":",
-    (0, (5, 1, 1, 1, 1, 1)),
-    (0, (3, 2)),
-    (0, (1, 2)),
-    (0, (8, 2)),
-]
-_DASHES += [(0, (8, 2, 2, 2)), (0, (5, 4)), (0, (3, 1, 1, 1)), (0, (12, 3, 3, 3))]
+_DASHES: list[object] = ["-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (3, 2)), (0, (1, 2))]
+_DASHES += [(0, (8, 2)), (0, (8, 2, 2, 2)), (0, (5, 4)), (0, (3, 1, 1, 1)), (0, (12, 3, 3, 3))]
 _STYLE: dict[Any, Any] = {
     "font.size": 9,
     "axes.spines.top": False,

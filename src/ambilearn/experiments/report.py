@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ambilearn import __version__
-from ambilearn._utils.optional import requires_extra
-from ambilearn._utils.text import format_duration
+from ambilearn._utils.text import format_duration, requires_extra
 from ambilearn.experiments.figures import build_figures, draw
 from ambilearn.experiments.results import ExperimentResults, Table
 from ambilearn.experiments.store import Store

@@ -5,7 +5,14 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from ambilearn.experiments.counts import rank_table, readings_table, win_tie_loss_table
+from ambilearn.experiments.counts import (
+    compare,
+    holm,
+    rank_table,
+    readings_table,
+    summarize,
+    win_tie_loss_table,
+)
 from ambilearn.experiments.results import (
     ORACLE_NOTE,
     UNMEASURED,
@@ -17,7 +24,6 @@ from ambilearn.experiments.results import (
     printed_metric,
     published_cells,
 )
-from ambilearn.experiments.stats import compare, holm, summarize
 from ambilearn.experiments.task import READINGS, Content
 
 MARKS = {1: "●", 0: "", -1: "○"}

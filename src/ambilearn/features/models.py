@@ -12,7 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from ambilearn._utils.optional import requires_extra
+from ambilearn._utils.text import requires_extra
 
 # Everything that a model consists of. Weights that are pickled could run code when they are loaded.
 _PARTS = ("*.json", "*.txt", "*.model", "*.safetensors", "*.jinja")

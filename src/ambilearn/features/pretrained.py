@@ -21,9 +21,8 @@ from ambilearn._utils.image_files import (
     open_image,
 )
 from ambilearn._utils.labels import is_missing
-from ambilearn._utils.optional import requires_extra
 from ambilearn._utils.rounds import Round, is_listening, report_round
-from ambilearn._utils.text import TimeLeft, shorten_repr
+from ambilearn._utils.text import TimeLeft, requires_extra, shorten_repr
 from ambilearn._utils.types import AnyCandidates, Array
 from ambilearn.features.cache import VectorCache, Vectors
 from ambilearn.features.models import Encode, find_model, hash_model, load_model, package_versions

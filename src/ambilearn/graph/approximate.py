@@ -23,8 +23,8 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ambilearn._utils.limits import IN_CACHE, row_blocks, threads_for
-from ambilearn._utils.optional import requires_extra
 from ambilearn._utils.sklearn_compat import Interval
+from ambilearn._utils.text import requires_extra
 from ambilearn._utils.types import Matrix
 
 _ROWS_PER_CENTER = 64  # rows per center that k-means uses

@@ -9,7 +9,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 
 from ambilearn._utils.array_checks import check_structure
-from ambilearn._utils.optional import install_command
+from ambilearn._utils.text import install_command
 from ambilearn._utils.types import Matrix
 from ambilearn._utils.warnings import warn_user
 from ambilearn.backend import HOST

@@ -22,7 +22,7 @@ from ambilearn._utils.image_files import (
     find_image_file,
     find_scheme,
 )
-from ambilearn._utils.optional import requires_extra
+from ambilearn._utils.text import requires_extra
 
 MAX_EMBEDDED_SIDE = 640  # pixels: enough to recognize an image, and small enough for many
 MAX_EMBEDDED_BYTES = 2**24  # of a file that is embedded unchanged

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ambilearn._utils.files import atomic_write
-from ambilearn._utils.optional import requires_extra
-from ambilearn._utils.text import normalize_label, pluralize, report_lone_surrogates
+from ambilearn._utils.text import normalize_label, pluralize, report_lone_surrogates, requires_extra
 from ambilearn.review.record import Review, ReviewRow
 
 # One scope, joined in this order: an inline script cannot import from another.

@@ -19,7 +19,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.exceptions import InconsistentVersionWarning
 
-from ambilearn._utils.optional import requires_extra
+from ambilearn._utils.text import requires_extra
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.registry import METHODS
 

@@ -12,8 +12,7 @@ from typing import IO, Any, cast
 import numpy as np
 
 from ambilearn._utils.files import CsvLines, atomic_write
-from ambilearn._utils.optional import requires_extra
-from ambilearn._utils.text import report_lone_surrogates
+from ambilearn._utils.text import report_lone_surrogates, requires_extra
 from ambilearn._utils.types import DataFrame
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.frames import FORMATS, find_format
