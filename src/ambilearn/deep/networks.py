@@ -179,12 +179,11 @@ class Pretrained(nn.Module):
         self.mean, self.scale = processor.image_mean, processor.image_std
         crops = getattr(processor, "do_center_crop", False)
         size = dict(processor.crop_size if crops else processor.size)
-        side = size.get("shortest_edge")
-        self.size = size.get("height") or side, size.get("width") or side
+        self.size = [size.get(side) or size["shortest_edge"] for side in ("height", "width")]
 
     def forward(self, x: Tensor) -> Tensor:
         """Features of shape (b, d)."""
-        if x.shape[2:] != self.size:
+        if list(x.shape[2:]) != self.size:
             x = interpolate(x, self.size, mode="bicubic", antialias=True)
         return self.network({"pixel_values": x, "modality": "image"})["sentence_embedding"]
 
