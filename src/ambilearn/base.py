@@ -5,8 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
-from array_api_compat import array_namespace
+from array_api_compat import array_namespace, device
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
@@ -18,7 +19,6 @@ from ambilearn.backend.device_arrays import check_same_namespace
 from ambilearn.candidates import as_candidates
 from ambilearn.candidates.masks import is_unnamed_mask
 from ambilearn.fitting import CandidateEstimator, WeightedRowsMixin
-from ambilearn.solvers import project_rows
 from ambilearn.validation import check_weights
 
 
@@ -49,6 +49,41 @@ def normalize_candidate_votes(
     total = xp.take(candidates.row_sums(votes), candidates.rows)
     shares = votes / xp.where(total > 0, total, 1.0)
     return xp.where(total > 0, shares, candidates.prior())
+
+
+def project_rows(values: Array) -> Array:
+    """Project each row of a matrix onto the simplex.
+
+    Parameters
+    ----------
+    values : array of shape (n, m)
+        Rows to project.
+
+    Returns
+    -------
+    array of shape (n, m)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> project_rows(np.array([[0.8, 0.6, -1.0]])).round(3)
+    array([[0.6, 0.4, 0. ]])
+    """
+    xp = array_namespace(values)
+    # The shift does not change the projection. Without it, adding 1 to large values has no effect.
+    values = values - xp.max(values, axis=1, keepdims=True)
+    descending = xp.sort(values, axis=1, descending=True)
+    counts = xp.arange(1, values.shape[1] + 1, dtype=values.dtype, device=device(values))
+    thresholds = (xp.cumulative_sum(descending, axis=1) - 1.0) / counts
+    tau = xp.max(thresholds, axis=1, keepdims=True)
+    return xp.maximum(values - tau, xp.zeros_like(tau))
+
+
+def match_sparsity(fitted: Matrix, X: Matrix) -> Matrix:
+    """X, converted to sparse or dense as the fitted rows are."""
+    if sparse.issparse(X) == sparse.issparse(fitted):
+        return X
+    return X.toarray() if sparse.issparse(X) else sparse.csr_array(X)
 
 
 class PartialLabelClassifier(ClassifierMixin, CandidateEstimator):

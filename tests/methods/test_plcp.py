@@ -8,8 +8,8 @@ from problems import ambiguous, random_mask, support
 from sklearn.exceptions import ConvergenceWarning
 
 from ambilearn import PLAGGD, PLCP
+from ambilearn.base import project_rows
 from ambilearn.rows import TrainingRows
-from ambilearn.solvers import project_rows
 
 KAPPA = np.exp(-1)
 

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
 from ambilearn import IPAL, LALO, PLAGGD, PLCL, PLDA, PLKNN, SURE
-from ambilearn.solvers import project_rows
+from ambilearn.base import project_rows
 
 KERNEL = [
     PLCL(),

@@ -6,7 +6,6 @@ plain labels, :class:`AllBut` and :data:`ANYTHING`.
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from ambilearn._utils.array_checks import check_structure, column_names
-from ambilearn._utils.labels import is_missing, kind_of_label, label_array, listed_labels
+from ambilearn._utils.labels import is_missing, label_array, listed_labels
 from ambilearn._utils.suspicious_labels import warn_of_joined_labels
 from ambilearn._utils.types import AnyCandidates, Array
 from ambilearn.candidates.label_collections import AllBut as AllBut  # pickles of 0.1.0
@@ -24,7 +23,7 @@ from ambilearn.candidates.masks import (
     from_dense_mask,
     from_named_columns,
     from_sparse_mask,
-    is_binary,
+    reject_table_as_lists,
     with_classes,
 )
 from ambilearn.candidates.sets import CandidateSets
@@ -160,7 +159,8 @@ def _from_sequence(y: AnyCandidates, classes: Collection[object] | None) -> Cand
         y = np.asarray(y)
     if not isinstance(y, np.ndarray):
         if any(is_label_set(row) for row in y):
-            _reject_table_as_lists(y)
+            if all(isinstance(row, (list, tuple)) for row in y):
+                reject_table_as_lists(y)
             return from_collections(list(y), classes)
         y = label_array(list(y))
     if y.ndim == 2 and y.shape[1] == 1 and y.dtype == object and any(map(is_label_set, y[:, 0])):
@@ -173,25 +173,6 @@ def _from_sequence(y: AnyCandidates, classes: Collection[object] | None) -> Cand
         what = "records" if y.dtype.kind == "V" else f"{y.ndim} dimensions"
         raise ValueError(f"y must be {_ACCEPTED}; got an array of {what}.")
     return _from_labels(column_or_1d(np.asarray(y), warn=True), classes)
-
-
-def _reject_table_as_lists(rows: Sequence[Any]) -> None:
-    """Reject a mask written as lists: every row would have the candidates {0, 1}."""
-    if not all(isinstance(row, (list, tuple)) and len(row) > 1 for row in rows):
-        return
-    if len({len(row) for row in rows}) > 1:
-        return
-    if is_binary(np.array(rows, dtype=object)):
-        raise ValueError(
-            "y is a list of equally long lists of 0 and 1, which looks like a mask: pass it as an "
-            "array, numpy.asarray(y). (If 0 and 1 are labels, pass a list of sets.)"
-        )
-    flat = list(chain.from_iterable(rows))
-    if all(kind_of_label(v) == "number" for v in flat) and any(v != v or v % 1 for v in flat):
-        raise ValueError(
-            "y is a list of equally long lists of fractions, which looks like a table of weights: "
-            "pass it as an array, numpy.asarray(y). (If these are labels, pass a list of sets.)"
-        )
 
 
 def _from_labels(y: Array, classes: Collection[object] | None) -> CandidateSets:

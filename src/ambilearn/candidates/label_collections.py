@@ -9,11 +9,10 @@ from ambilearn._utils.labels import is_missing, label_array
 from ambilearn._utils.text import shorten_repr
 from ambilearn._utils.types import AnyCandidates, Label
 from ambilearn._utils.warnings import warn_user
+from ambilearn.candidates.masks import is_weight, not_a_class
 from ambilearn.candidates.sets import (
     CandidateSets,
-    is_weight,
     label_positions,
-    not_a_class,
     with_weights,
 )
 

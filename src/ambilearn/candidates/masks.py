@@ -1,8 +1,10 @@
 """Candidate sets from masks and tables of weights, dense or sparse, and their columns."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from decimal import Decimal
+from itertools import chain
+from math import isfinite
 from numbers import Real
 from typing import Any
 
@@ -10,14 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ambilearn._utils.labels import is_missing, label_array
+from ambilearn._utils.labels import is_missing, kind_of_label, label_array
 from ambilearn._utils.text import shorten_repr
 from ambilearn._utils.types import AnyCandidates, Array, Matrix
 from ambilearn.candidates.sets import (
     CandidateSets,
-    is_weight,
     label_positions,
-    not_a_class,
     pair_rows,
     with_weights,
 )
@@ -151,3 +151,36 @@ def with_classes(sets: CandidateSets, classes: Array) -> CandidateSets:
     order = np.lexsort((labels, pair_rows(sets)))
     weights = None if sets.weights is None else sets.weights[order]
     return replace(sets, classes=classes, labels=labels[order], weights=weights)
+
+
+def reject_table_as_lists(rows: Sequence[Any]) -> None:
+    """Reject a mask written as lists: every row would have the candidates {0, 1}."""
+    if len({len(row) for row in rows}) > 1 or len(rows[0]) < 2:
+        return
+    if is_binary(np.array(rows, dtype=object)):
+        raise ValueError(
+            "y is a list of equally long lists of 0 and 1, which looks like a mask: pass it as an "
+            "array, numpy.asarray(y). (If 0 and 1 are labels, pass a list of sets.)"
+        )
+    flat = list(chain.from_iterable(rows))
+    if all(kind_of_label(v) == "number" for v in flat) and any(v != v or v % 1 for v in flat):
+        raise ValueError(
+            "y is a list of equally long lists of fractions, which looks like a table of weights: "
+            "pass it as an array, numpy.asarray(y). (If these are labels, pass a list of sets.)"
+        )
+
+
+def not_a_class(i: int, label: object, classes: Array) -> ValueError:
+    """The error for a label of row *i* that is not one of the classes."""
+    return ValueError(
+        f"Row {i} has the candidate label {shorten_repr(label)}, which is not among the "
+        f"{len(classes)} given classes: add it to the classes, or correct the row."
+    )
+
+
+def is_weight(weight: object) -> bool:
+    """Whether a value is a finite number that is not negative."""
+    try:
+        return isinstance(weight, Real) and isfinite(weight) and float(weight) >= 0
+    except OverflowError:  # an integer of hundreds of digits
+        return False

@@ -4,8 +4,6 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import isfinite
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -271,19 +269,3 @@ def label_positions(classes: Array) -> dict[Label, int]:
         if is_missing(label):
             raise ValueError(f"The classes contain a missing value ({label!r}): name every class.")
     return positions
-
-
-def not_a_class(i: int, label: object, classes: Array) -> ValueError:
-    """The error for a label of row *i* that is not one of the classes."""
-    return ValueError(
-        f"Row {i} has the candidate label {shorten_repr(label)}, which is not among the "
-        f"{len(classes)} given classes: add it to the classes, or correct the row."
-    )
-
-
-def is_weight(weight: object) -> bool:
-    """Whether a value is a finite number that is not negative."""
-    try:
-        return isinstance(weight, Real) and isfinite(weight) and float(weight) >= 0
-    except OverflowError:  # an integer of hundreds of digits
-        return False

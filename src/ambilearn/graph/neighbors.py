@@ -11,7 +11,6 @@ from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
@@ -209,13 +208,6 @@ def _reject_search(neighbors: str | BaseEstimator, reason: str) -> None:
     """Raise if a search method is set and the neighbors are found without one."""
     if neighbors not in ("auto", "exact"):
         raise ValueError(f"{reason}: neighbors must be 'auto' or 'exact', not {neighbors!r}.")
-
-
-def match_sparsity(fitted: Matrix, X: Matrix) -> Matrix:
-    """X, converted to sparse or dense as the fitted rows are."""
-    if sparse.issparse(X) == sparse.issparse(fitted):
-        return X
-    return X.toarray() if sparse.issparse(X) else sparse.csr_array(X)
 
 
 def value_of(solution: Solution[Array], problem: str) -> Array:

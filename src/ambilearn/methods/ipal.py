@@ -13,6 +13,7 @@ from ambilearn._utils.types import Array, Matrix
 from ambilearn.backend import Backend, Support
 from ambilearn.base import (
     PartialLabelClassifier,
+    match_sparsity,
     normalize_candidate_votes,
     normalize_votes,
     rank_last,
@@ -20,7 +21,6 @@ from ambilearn.base import (
 from ambilearn.graph.neighbors import (
     NEIGHBOR_CONSTRAINTS,
     NEIGHBOR_COUNTS,
-    match_sparsity,
     value_of,
 )
 from ambilearn.methods._docs import insert_shared_docs

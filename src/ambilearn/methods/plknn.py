@@ -8,9 +8,14 @@ from sklearn.base import BaseEstimator
 
 from ambilearn._utils.types import Matrix
 from ambilearn.backend import Support
-from ambilearn.base import PartialLabelClassifier, normalize_candidate_votes, normalize_votes
+from ambilearn.base import (
+    PartialLabelClassifier,
+    match_sparsity,
+    normalize_candidate_votes,
+    normalize_votes,
+)
 from ambilearn.fitting import WeightedRowsMixin
-from ambilearn.graph.neighbors import NEIGHBOR_CONSTRAINTS, match_sparsity
+from ambilearn.graph.neighbors import NEIGHBOR_CONSTRAINTS
 from ambilearn.methods._docs import insert_shared_docs
 from ambilearn.rows import TrainingRows
 

@@ -7,5 +7,4 @@ from .confidence import solve_confidences as solve_confidences
 from .neighbor_weights import solve_neighbor_weights as solve_neighbor_weights
 from .result import Solution as Solution
 from .simplex import CandidateSimplex as CandidateSimplex
-from .simplex import project_rows as project_rows
 from .support_graph import SupportGraph as SupportGraph

@@ -18,42 +18,12 @@ References
    simplex of R^n. J. Optimization Theory and Applications 50, 195-200, 1986.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 from array_api_compat import array_namespace, device
 
 from ambilearn._utils.types import Array
 
 _LARGE = 1e6  # rows with a larger maximum are shifted before the projection
-
-
-def project_rows(values: Array) -> Array:
-    """Project each row of a matrix onto the simplex.
-
-    Parameters
-    ----------
-    values : array of shape (n, m)
-        Rows to project.
-
-    Returns
-    -------
-    array of shape (n, m)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> project_rows(np.array([[0.8, 0.6, -1.0]])).round(3)
-    array([[0.6, 0.4, 0. ]])
-    """
-    xp = array_namespace(values)
-    # The shift does not change the projection. Without it, adding 1 to large values has no effect.
-    values = values - xp.max(values, axis=1, keepdims=True)
-    descending = xp.sort(values, axis=1, descending=True)
-    counts = xp.arange(1, values.shape[1] + 1, dtype=values.dtype, device=device(values))
-    thresholds = (xp.cumulative_sum(descending, axis=1) - 1.0) / counts
-    tau = xp.max(thresholds, axis=1, keepdims=True)
-    return xp.maximum(values - tau, xp.zeros_like(tau))
 
 
 class CandidateSimplex:
@@ -63,21 +33,13 @@ class CandidateSimplex:
     ----------
     indptr : array of shape (n_rows + 1,)
         Row *i* has the entries ``indptr[i]:indptr[i + 1]``; every row has at least one.
-    sum_rows : callable, optional
-        ``sum_rows(a, b)`` returns the row sums of two support vectors, for arrays of other
-        libraries than NumPy.
     """
 
-    def __init__(
-        self,
-        indptr: Array,
-        sum_rows: Callable[[Array, Array], tuple[Array, Array]] | None = None,
-    ) -> None:
+    def __init__(self, indptr: Array) -> None:
         xp = array_namespace(indptr)
         self._indptr = indptr
         numbers = xp.arange(indptr.shape[0] - 1, device=device(indptr))
         self._row = xp.repeat(numbers, indptr[1:] - indptr[:-1])
-        self._sum_rows = sum_rows
 
     def project(self, values: Array, near: Array | None = None) -> Array:
         """Project the support vector ``values`` row by row; an array of the same shape.
@@ -89,21 +51,10 @@ class CandidateSimplex:
         if xp.any(xp.abs(values) > _LARGE):
             values = values - self._shift(values)
         positive = xp.ones_like(values) > 0 if near is None else near > 0
-        sum_rows = self._sum_rows
-        if sum_rows is None:
-            excess = _excess_on_host(values, self._indptr, self._row, positive)
-            return np.maximum(excess, 0.0)
-        shrinking = False
-        while True:
-            inside = xp.astype(positive, values.dtype)
-            sums, counts = sum_rows(inside * values, inside)
-            excess = values - xp.take((sums - 1.0) / counts, self._row)
-            found = excess >= 0
-            if shrinking:  # after the first pass the set only shrinks, except for rounding
-                found = found & positive
-            if xp.all(found == positive):
-                return xp.maximum(excess, xp.zeros_like(excess))
-            positive, shrinking = found, True
+        return self._project(values, positive)
+
+    def _project(self, values: Array, positive: Array) -> Array:
+        return np.maximum(_excess(values, self._indptr, self._row, positive), 0.0)
 
     def _shift(self, values: Array) -> Array:
         """Largest value of the row of each entry; 0 in rows that need no shift.
@@ -118,10 +69,10 @@ class CandidateSimplex:
         return xp.take(xp.where(xp.abs(largest) > _LARGE, largest, 0.0), self._row)
 
 
-def _excess_on_host(
+def _excess(
     values: Array, indptr: Array, row: Array, positive: Array, shrinking: bool = False
 ) -> Array:
-    """The values minus the threshold of their row, with NumPy.
+    """The values minus the threshold of their row.
 
     A pass is repeated only for the rows that it changes, which are few near a solution.
     """
@@ -140,5 +91,5 @@ def _excess_on_host(
         ends = np.concatenate([[0], np.cumsum(sizes)])
         pairs = np.arange(ends[-1]) + np.repeat(indptr[rows] - ends[:-1], sizes)
         of_rows = np.repeat(np.arange(len(rows)), sizes)
-        excess[pairs] = _excess_on_host(values[pairs], ends, of_rows, found[pairs], True)
+        excess[pairs] = _excess(values[pairs], ends, of_rows, found[pairs], True)
     return excess

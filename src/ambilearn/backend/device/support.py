@@ -82,7 +82,7 @@ class DeviceSupport(Support):
         xp, where = array_namespace(self.rows), device(self.rows)
         pattern = SparsePattern(self.rows, xp.arange(self.n_pairs, device=where), self.n_rows)
         ones = xp.ones(self.rows.shape, dtype=xp.float64, device=where)
-        return CandidateSimplex(self.indptr, GatheredRowSums(pattern.matrix(ones)))
+        return DeviceSimplex(self.indptr, pattern.matrix(ones))
 
     def target_sums(
         self, features: Matrix, values: Array, off_support: float | Array
@@ -119,15 +119,26 @@ class DeviceSupport(Support):
         return ShiftedIdentity(self.restrict(graph))
 
 
-class GatheredRowSums:
-    """Row sums of support vectors by gathering; both in one product."""
+class DeviceSimplex(CandidateSimplex):
+    """The candidate simplices on a device, where ``members @ values`` sums the values of rows."""
 
-    def __init__(self, members: GatheredMatrix) -> None:
+    def __init__(self, indptr: Array, members: GatheredMatrix) -> None:
+        super().__init__(indptr)
         self._members = members
 
-    def __call__(self, a: Array, b: Array) -> tuple[Array, Array]:
-        both = self._members @ array_namespace(a).stack((a, b), axis=1)
-        return both[:, 0], both[:, 1]
+    def _project(self, values: Array, positive: Array) -> Array:
+        xp = array_namespace(values)
+        shrinking = False
+        while True:
+            inside = xp.astype(positive, values.dtype)
+            both = self._members @ xp.stack((inside * values, inside), axis=1)
+            excess = values - xp.take((both[:, 0] - 1.0) / both[:, 1], self._row)
+            found = excess >= 0
+            if shrinking:  # after the first pass the set only shrinks, except for rounding
+                found = found & positive
+            if xp.all(found == positive):
+                return xp.maximum(excess, xp.zeros_like(excess))
+            positive, shrinking = found, True
 
 
 def _fill(
