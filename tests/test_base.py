@@ -12,9 +12,7 @@ from problems import CandidateCounts, random_mask, support
 from scipy import sparse
 from sklearn.exceptions import DataConversionWarning, NotFittedError
 
-from ambilearn import (
-    as_candidates,
-)
+from ambilearn import as_candidates
 from ambilearn.base import normalize_candidate_votes, normalize_votes, project_rows, rank_last
 
 X = np.arange(8.0).reshape(4, 2)

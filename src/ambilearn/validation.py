@@ -10,14 +10,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.validation import validate_data
 
-from ambilearn._utils.array_checks import (
-    as_numbers,
-    check_feature_types,
-    check_structure,
-    explain_unreadable,
-)
+from ambilearn._utils.array_checks import as_numbers, check_feature_types, check_structure
+from ambilearn._utils.damaged_inputs import canonical_rows, explain_unreadable
 from ambilearn._utils.sklearn_compat import _check_sample_weight, _num_samples
-from ambilearn._utils.sparse_checks import canonical_rows
 from ambilearn._utils.types import Matrix
 from ambilearn.backend import HOST, Backend
 from ambilearn.backend.arrays import to_numpy

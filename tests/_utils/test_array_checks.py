@@ -12,7 +12,6 @@ from ambilearn._utils.array_checks import (
     check_feature_types,
     check_structure,
     column_names,
-    explain_unreadable,
 )
 
 DAYS = np.array([["2024-02-28"], ["NaT"]], dtype="datetime64[D]")
@@ -114,37 +113,3 @@ def test_a_column_of_pandas_may_have_the_name_of_an_attribute():
 @pytest.mark.parametrize("table", [np.eye(2), [[1, 2]], pd.Series([1]), None])
 def test_other_tables_have_none(table):
     assert column_names(table) is None
-
-
-@pytest.mark.parametrize(
-    ("X", "said"),
-    [
-        ([[1, 2], [3, "red"]], "Row 1 of X is not a row of numbers .*'red'"),
-        ([[1, 2], [3, 10**400]], "Row 1 of X is not a row of numbers .*too large"),
-        ([[1, {}], [3, 4]], "Row 0 of X is not a row of numbers .*'dict'"),
-        ([[1, 2], [3, [4]]], "Row 1 of X is not a row of numbers"),
-        ([[1, 2], [3]], "Row 1 of X has 1 features but row 0 has 2"),
-        (pd.DataFrame({"a": [1, 2], "b": ["x", "y"]}), "Row 0 of X is not a row of numbers .*'x'"),
-        (np.array([["1", "x"]]), "Row 0 of X is not a row of numbers .*'x'"),
-    ],
-)
-@pytest.mark.parametrize("kind", [TypeError, ValueError])
-def test_error_names_the_row_without_numbers(X, said, kind):
-    with pytest.raises(kind, match=said):
-        explain_unreadable(X, kind())
-
-
-@pytest.mark.parametrize(
-    "X",
-    [
-        [[1, 2], [3, 4]],
-        [[1, np.nan]],
-        np.array([[1j]]),
-        pd.DataFrame({"a": pd.array([1, None], dtype="Float64")}),
-        np.ones((2, 2, 2)),
-        sparse.csr_array(np.eye(2)),
-        [],
-    ],
-)
-def test_readable_rows_raise_nothing(X):
-    explain_unreadable(X, ValueError())

@@ -5,12 +5,7 @@ import sklearn
 from scipy import sparse
 
 from ambilearn.backend import HOST, choose_backend
-from ambilearn.backend.arrays import (
-    column_centers,
-    on_device,
-    subtract_from_rows,
-    to_numpy,
-)
+from ambilearn.backend.arrays import column_centers, on_device, subtract_from_rows, to_numpy
 
 pytestmark = pytest.mark.array_library
 

@@ -12,12 +12,7 @@ from sklearn.neighbors import KNeighborsTransformer, RadiusNeighborsTransformer
 from ambilearn import PLAGGD
 from ambilearn.backend import HOST
 from ambilearn.backend.host.products import squared_kernel_distances
-from ambilearn.graph.adaptive import (
-    LocalGeometry,
-    Neighborhoods,
-    duplicate_averages,
-    initial_graph,
-)
+from ambilearn.graph.adaptive import LocalGeometry, Neighborhoods, duplicate_averages, initial_graph
 from ambilearn.solvers import solve_confidences, solve_neighbor_weights, support_graph
 
 

@@ -23,12 +23,7 @@ from ambilearn.backend.host.neighbors import neighbor_distances
 from ambilearn.backend.host.products import nearest_in_matrix
 from ambilearn.graph import neighbors as module
 from ambilearn.graph import transformer_search
-from ambilearn.graph.neighbors import (
-    NeighborSearch,
-    find_neighbors,
-    usable_neighbors,
-    value_of,
-)
+from ambilearn.graph.neighbors import NeighborSearch, find_neighbors, usable_neighbors, value_of
 from ambilearn.solvers import Solution
 
 needs_ann = pytest.mark.skipif(

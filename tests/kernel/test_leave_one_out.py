@@ -12,7 +12,8 @@ from sklearn.linear_model import Ridge
 from ambilearn import SURE
 from ambilearn.backend import HOST
 from ambilearn.candidates import as_candidates
-from ambilearn.kernel.leave_one_out import LeaveOneOut
+from ambilearn.kernel import leave_one_out
+from ambilearn.kernel.leave_one_out import LeaveOneOut, leverage_complements
 from ambilearn.kernel.primal import Moments, PrimalRidge
 from ambilearn.kernel.ridge import DualRidge
 from ambilearn.solvers import factorize_by_blocks
@@ -30,19 +31,19 @@ def test_leverages_in_the_primal_are_those_in_the_dual(reg):
     X, _, _ = problem(5, n=90)
     primal = PrimalRidge(Moments.of(X), reg, features=X)
     dual = DualRidge(X @ X.T, reg)
-    expected = dual.leverage_complements()
-    np.testing.assert_allclose(primal.leverage_complements(), expected, rtol=1e-7)
+    expected = leverage_complements(dual)
+    np.testing.assert_allclose(leverage_complements(primal), expected, rtol=1e-7)
 
 
 @pytest.mark.array_library
 def test_leverages_of_any_array_library_are_those_of_numpy():
     X, K, _ = problem(7)
-    got = DualRidge(strict.asarray(K), 0.1, factorize=factorize_by_blocks).leverage_complements()
-    np.testing.assert_allclose(np.asarray(got), DualRidge(K, 0.1).leverage_complements(), rtol=1e-9)
+    got = leverage_complements(DualRidge(strict.asarray(K), 0.1, factorize=factorize_by_blocks))
+    np.testing.assert_allclose(np.asarray(got), leverage_complements(DualRidge(K, 0.1)), rtol=1e-9)
     there = strict.asarray(X)
     primal = PrimalRidge(Moments.of(there), 0.1, factorize_by_blocks, there)
-    got = primal.leverage_complements()
-    expected = PrimalRidge(Moments.of(X), 0.1, features=X).leverage_complements()
+    got = leverage_complements(primal)
+    expected = leverage_complements(PrimalRidge(Moments.of(X), 0.1, features=X))
     np.testing.assert_allclose(np.asarray(got), expected, rtol=1e-9)
 
 
@@ -55,19 +56,19 @@ def test_leverages_of_weighted_rows():
         oracle = Ridge(alpha=0.3).fit(X[rest], P[rest], sample_weight=v[rest])
         expected[i] = oracle.predict(X[[i]])[0]
     dual = DualRidge(X @ X.T, 0.3, row_weights=v)
-    complements = dual.leverage_complements()
+    complements = leverage_complements(dual)
     left = P - (P - dual.solve(P).fitted) / complements[:, None]
     np.testing.assert_allclose(left, expected, atol=1e-8)
     primal = PrimalRidge(Moments.of(X, v), 0.3, features=X, row_weights=v)
-    np.testing.assert_allclose(primal.leverage_complements(), complements, rtol=1e-8)
+    np.testing.assert_allclose(leverage_complements(primal), complements, rtol=1e-8)
 
 
 def test_leverages_on_a_device(library):
     X = np.random.default_rng(0).normal(size=(30, 4))
-    expected = DualRidge(X @ X.T, 0.1).leverage_complements()
-    found = DualRidge(
-        library.to_device(X @ X.T), 0.1, factorize=factorize_by_blocks
-    ).leverage_complements()
+    expected = leverage_complements(DualRidge(X @ X.T, 0.1))
+    found = leverage_complements(
+        DualRidge(library.to_device(X @ X.T), 0.1, factorize=factorize_by_blocks)
+    )
     np.testing.assert_allclose(library.to_host(found), expected, atol=1e-12)
 
 
@@ -154,13 +155,13 @@ def test_leverages_are_computed_once_for_all_candidate_sets(monkeypatch):
     rng = np.random.default_rng(0)
     features = rng.normal(size=(12, 3))
     calls = []
-    compute = PrimalRidge._block_complements
+    compute = leave_one_out._block_complements
 
     def count(*arguments):
         calls.append(arguments)
         return compute(*arguments)
 
-    monkeypatch.setattr(PrimalRidge, "_block_complements", count)
+    monkeypatch.setattr(leave_one_out, "_block_complements", count)
     regressor = PrimalRidge(Moments.of(features), 0.2, features=features)
     for labels in (["a", "b", "a"], ["b", "b", "a"]):
         sets = HOST.support(as_candidates([{label} for label in labels * 4]))

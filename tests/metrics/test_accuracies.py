@@ -5,11 +5,7 @@ import pytest
 from scipy import sparse
 
 from ambilearn import as_candidates
-from ambilearn.metrics import (
-    expected_calibration_error,
-    tolerance_accuracy,
-    transductive_accuracy,
-)
+from ambilearn.metrics import expected_calibration_error, tolerance_accuracy, transductive_accuracy
 
 SETS = [{"a", "b"}, {"c"}, {"b", "c"}, {"a"}]
 MASK = np.array([[1, 1, 0], [0, 0, 1], [0, 1, 1], [1, 0, 0]])

@@ -9,9 +9,8 @@ from array_api_compat import is_array_api_obj, is_numpy_array
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from ambilearn._utils.sparse_checks import check_sparse
+from ambilearn._utils.damaged_inputs import check_not_masked, check_sparse
 from ambilearn._utils.types import Matrix
-from ambilearn._utils.warnings import ignoring
 
 
 def is_device_array(X: object) -> bool:
@@ -37,21 +36,11 @@ def check_structure(values: Matrix, name: str) -> None:
     if issparse(values):
         check_sparse(values, name)
     elif isinstance(values, np.ma.MaskedArray):
-        _check_not_masked(np.ma.getmaskarray(values), name)
+        check_not_masked(np.ma.getmaskarray(values), name)
     elif isinstance(values, (list, tuple)):
         for i, row in enumerate(values):
             if isinstance(row, np.ma.MaskedArray) and row is not np.ma.masked:  # a missing value
-                _check_not_masked(np.ma.getmaskarray(row), f"Row {i} of {name}")
-
-
-def _check_not_masked(mask: NDArray[np.bool_], name: str) -> None:
-    if mask.any():
-        place = [int(i) for i in np.argwhere(mask)[0]]
-        raise ValueError(
-            f"{name} is a masked array with {int(mask.sum())} of {mask.size} entries masked, the "
-            f"first at {place}; the mask would be ignored. Drop such rows or fill them, for "
-            "instance features with X.filled(numpy.nan) and sklearn.impute.SimpleImputer."
-        )
+                check_not_masked(np.ma.getmaskarray(row), f"Row {i} of {name}")
 
 
 def column_names(table: Any) -> list[Any] | None:
@@ -104,42 +93,3 @@ def as_numbers(values: Matrix, name: str) -> NDArray[np.float64]:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{name} must be numbers ({error}).") from error
-
-
-def explain_unreadable(X: Matrix, error: Exception) -> None:
-    """Raise an error with the first row that is not a row of numbers; return if there is none.
-
-    The new error is a TypeError if ``error``, from the validation, is one.
-
-    >>> explain_unreadable([[1.0, 2.0], [3.0, "red"]], ValueError())
-    Traceback (most recent call last):
-    ...
-    ValueError: Row 1 of X is not a row of numbers (could not convert string to float: 'red'): ...
-    """
-    if issparse(X) or not _is_unreadable(X):
-        return
-    kind = TypeError if isinstance(error, TypeError) else ValueError
-    sizes: list[int] = []
-    for i, row in enumerate(np.atleast_1d(np.asarray(X, dtype=object))):
-        try:
-            sizes.append(np.asarray(row, dtype=np.float64).size)
-        except (TypeError, ValueError, OverflowError) as cause:
-            raise kind(
-                f"Row {i} of X is not a row of numbers ({cause}): drop such features, or convert "
-                "them to numbers, for instance with sklearn.preprocessing.OneHotEncoder."
-            ) from error
-        if sizes[i] != sizes[0]:
-            raise kind(
-                f"Row {i} of X has {sizes[i]} features but row 0 has {sizes[0]}: all rows must "
-                "have the same number of features."
-            ) from error
-
-
-def _is_unreadable(X: Matrix) -> bool:
-    """Whether NumPy cannot convert X to numbers; other problems are reported elsewhere."""
-    try:
-        with ignoring(Warning):  # about complex numbers
-            np.asarray(X, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        return True
-    return False

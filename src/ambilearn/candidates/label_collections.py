@@ -10,11 +10,7 @@ from ambilearn._utils.text import shorten_repr
 from ambilearn._utils.types import AnyCandidates, Label
 from ambilearn._utils.warnings import warn_user
 from ambilearn.candidates.masks import is_weight, not_a_class
-from ambilearn.candidates.sets import (
-    CandidateSets,
-    label_positions,
-    with_weights,
-)
+from ambilearn.candidates.sets import CandidateSets, label_positions, with_weights
 
 
 class AllBut:

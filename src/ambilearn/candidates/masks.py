@@ -15,12 +15,7 @@ from scipy import sparse
 from ambilearn._utils.labels import is_missing, kind_of_label, label_array
 from ambilearn._utils.text import shorten_repr
 from ambilearn._utils.types import AnyCandidates, Array, Matrix
-from ambilearn.candidates.sets import (
-    CandidateSets,
-    label_positions,
-    pair_rows,
-    with_weights,
-)
+from ambilearn.candidates.sets import CandidateSets, label_positions, pair_rows, with_weights
 
 
 def from_dense_mask(table: Array, classes: Collection[object] | None) -> CandidateSets:

@@ -221,11 +221,6 @@ def pair_rows(sets: CandidateSets) -> NDArray[np.intp]:
     return np.repeat(np.arange(len(sets)), sets.sizes)
 
 
-def has_ordinary_labels(sets: CandidateSets) -> bool:
-    """Whether each row has one label. A sparse mask is for labels too many for a dense matrix."""
-    return bool((sets.sizes == 1).all()) and not sets.sparse_mask
-
-
 def with_weights(sets: CandidateSets, weights: NDArray[np.float64]) -> CandidateSets:
     """Add a weight for each pair, unless the weights are equal within every row."""
     equal = np.array_equal(weights, weights[sets.indptr[:-1]][pair_rows(sets)])

@@ -12,12 +12,11 @@ from ambilearn._utils.types import AnyCandidates, Estimator, Label
 from ambilearn.backend import HOST
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.candidates import as_candidates
-from ambilearn.candidates.sets import has_ordinary_labels
 from ambilearn.confidence.doubt import Doubt
 from ambilearn.confidence.held_out import hold_out
 from ambilearn.confidence.missing_truth import doubt_of_outputs, judge_sets
 from ambilearn.confidence.tuned_ridge import tuned_outputs
-from ambilearn.confidence.wrong_labels import judge_labels, read_probabilities
+from ambilearn.confidence.wrong_labels import has_ordinary_labels, judge_labels, read_probabilities
 from ambilearn.kernel.leave_one_out import OutputBlock
 from ambilearn.learners import method_inside, without_preprocessing
 from ambilearn.methods.plcl import PLCL

@@ -23,8 +23,8 @@ from scipy import sparse
 from sklearn.utils import check_array, gen_batches
 
 from ambilearn._utils.array_checks import check_feature_types, check_structure
+from ambilearn._utils.damaged_inputs import canonical_rows
 from ambilearn._utils.sklearn_compat import _num_samples
-from ambilearn._utils.sparse_checks import canonical_rows
 from ambilearn._utils.suspicious_labels import warn_of_joined_labels
 from ambilearn._utils.types import AnyCandidates, Array, Matrix
 from ambilearn.candidates import CandidateSets, as_candidates

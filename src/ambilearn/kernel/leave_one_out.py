@@ -15,12 +15,14 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
+from array_api_compat import array_namespace
+from scipy import sparse
 
-from ambilearn._utils.types import Array
-from ambilearn.backend import Support
+from ambilearn._utils.types import Array, Matrix
+from ambilearn.backend import Support, choose_backend
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.kernel.primal import PrimalRidge
-from ambilearn.kernel.ridge import DualRidge
+from ambilearn.kernel.ridge import DualRidge, RidgeFit
 
 Ridge = DualRidge | PrimalRidge
 
@@ -50,8 +52,8 @@ class LeaveOneOut(NamedTuple):
         """For each row, outputs of the fit to all other rows, in blocks."""
         candidates = self.candidates
         values = candidates.backend.asarray(values)
-        fit, complements = self.ridge.fit(candidates, values), self.ridge.leverage_complements()
-        for block, fitted in self.ridge.output_blocks(fit, 8 * candidates.n_labels):
+        fit, complements = self.ridge.fit(candidates, values), leverage_complements(self.ridge)
+        for block, fitted in _output_blocks(self.ridge, fit, 8 * candidates.n_labels):
             targets = candidates.scatter_rows(values, 0.0, block)
             outputs = targets - (targets - fitted) / complements[block, None]
             yield OutputBlock(np.arange(block.start, block.stop), to_numpy(outputs))
@@ -64,10 +66,76 @@ class LeaveOneOut(NamedTuple):
         so new targets change the outputs without another fit. ``changes`` has shape (k, c), one row
         for each of ``rows``, and the result has shape (n, c).
         """
-        outputs, complements = (
-            self.ridge.outputs_of_targets(rows, changes),
-            self.ridge.leverage_complements(),
-        )
+        outputs = _outputs_of_targets(self.ridge, rows, changes)
+        complements = leverage_complements(self.ridge)
         # Without the effect of a row's target on its own output.
         outputs[rows, :] -= (1 - complements[rows])[:, None] * changes
         return outputs / complements[:, None]
+
+
+def leverage_complements(ridge: Ridge) -> Array:
+    r"""One minus the leverage of each row, :math:`1 - h_i`, shape (n,); computed once.
+
+    The outputs are :math:`H = SP` with a matrix *S* that has the leverages :math:`h_i` on its
+    diagonal. In the dual and in the primal,
+
+    .. math:: 1 - h_i = \frac\lambda{v_i} \tilde M_{ii}, \qquad
+              \tilde M = M^{-1} - \frac{s s^\top}{\mathbf 1^\top s}
+
+    .. math:: 1 - h_i = 1 - v_i \Big(\frac1n
+              + (\phi_i - \bar\phi)^\top (\Phi_c^\top \Phi_c + \lambda I)^{-1}
+                (\phi_i - \bar\phi) \Big)
+    """
+    if ridge.complements is None:
+        if isinstance(ridge, DualRidge):
+            xp, unit = array_namespace(ridge.unit), ridge.unit[:, 0]
+            reduction = unit**2 / xp.sum(ridge.scale(ridge.unit))
+            ridge.complements = ridge.ridge * (ridge.factor.inverse_diagonal() - reduction)
+        else:
+            parts = [_block_complements(ridge, rows) for rows in _blocks(ridge.features)]
+            ridge.complements = array_namespace(*parts).concat(parts)
+    return ridge.complements
+
+
+def _block_complements(ridge: PrimalRidge, rows: slice) -> Array:
+    features = _dense_rows(ridge.features, rows)
+    xp = array_namespace(features)
+    centered = xp.matrix_transpose(features - ridge.mean[None, :])
+    solved = ridge.factor.solve(centered)
+    row_weights = 1.0 if ridge.row_weights is None else ridge.row_weights[rows]
+    return 1 - row_weights * (1 / ridge.n_rows + xp.sum(centered * solved, axis=0))
+
+
+def _output_blocks(
+    ridge: Ridge, fit: RidgeFit, numbers_per_row: int
+) -> Iterator[tuple[slice, Array]]:
+    """Slices that cover the training rows, and the outputs of these rows.
+
+    In the primal, work on a row holds ``numbers_per_row`` numbers besides its features.
+    """
+    if isinstance(ridge, DualRidge):
+        yield slice(0, fit.fitted.shape[0]), fit.fitted
+        return
+    for rows in _blocks(ridge.features, numbers_per_row):
+        yield rows, _dense_rows(ridge.features, rows) @ fit.coef + fit.intercept
+
+
+def _outputs_of_targets(ridge: Ridge, rows: Array, targets: Array) -> Array:
+    """Outputs of all rows, fitted to ``targets`` of some rows and to zero for the others."""
+    if isinstance(ridge, DualRidge):
+        xp = array_namespace(ridge.unit)
+        every = xp.zeros((ridge.unit.shape[0], targets.shape[1]), dtype=ridge.unit.dtype)
+        every[rows, :] = targets
+        return ridge.solve(every).fitted
+    features = _dense_rows(ridge.features, rows)
+    weighted = targets if ridge.row_weights is None else ridge.row_weights[rows, None] * targets
+    fit = ridge.solve(features.T @ weighted, weighted.sum(axis=0))
+    return ridge.features @ fit.coef + fit.intercept
+
+
+def _blocks(features: Matrix, numbers_per_row: int = 0) -> Iterator[slice]:
+    return choose_backend(features).blocks(features, numbers_per_row + 2 * features.shape[1])
+
+
+def _dense_rows(features: Matrix, rows: slice | Array) -> Array:
+    return features[rows].toarray() if sparse.issparse(features) else features[rows, ...]

@@ -10,7 +10,6 @@ and targets can be distributed:
 With sums of targets on a support (:mod:`ambilearn.kernel.ridge`), no array has the shape (n, l).
 """
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -19,7 +18,7 @@ from array_api_compat import array_namespace
 from scipy import sparse
 
 from ambilearn._utils.types import Array, Matrix
-from ambilearn.backend import Support, choose_backend
+from ambilearn.backend import Support
 from ambilearn.backend.arrays import column_centers, subtract_from_rows
 from ambilearn.kernel.ridge import Factorize, RidgeFit
 from ambilearn.solvers import factorize_by_lapack
@@ -106,11 +105,11 @@ class PrimalRidge:
         features: Matrix = None,
         row_weights: Array | None = None,
     ) -> None:
-        self._n_rows = moments.n_rows
-        self._mean, self._gram = moments.mean, moments.scatter
-        self._factor = factorize(self._gram, ridge, False)
-        self._features, self._row_weights = features, row_weights
-        self._complements: Array | None = None
+        self.n_rows = moments.n_rows
+        self.mean, self.scatter = moments.mean, moments.scatter
+        self.factor = factorize(self.scatter, ridge, False)
+        self.features, self.row_weights = features, row_weights
+        self.complements: Array | None = None  # kept for leave-one-out outputs
 
     def solve(self, product: Array, total: Array, everywhere: float = 0.0) -> RidgeFit:
         r"""Fit targets P given by their sums :math:`\Phi^\top P` and :math:`\mathbf 1^\top P`.
@@ -118,17 +117,17 @@ class PrimalRidge:
         The number ``everywhere`` is added to all targets, which only changes the bias.
         """
         xp = array_namespace(product)
-        coef = self._factor.solve(product - self._mean[:, None] * total[None, :])
-        total = total + everywhere * self._n_rows
-        center = total / self._n_rows
-        squares = xp.sum(coef * (self._gram @ coef)) + self._n_rows * xp.sum(center * center)
+        coef = self.factor.solve(product - self.mean[:, None] * total[None, :])
+        total = total + everywhere * self.n_rows
+        center = total / self.n_rows
+        squares = xp.sum(coef * (self.scatter @ coef)) + self.n_rows * xp.sum(center * center)
         return RidgeFit(
             coef=coef,
-            intercept=center - self._mean @ coef,
+            intercept=center - self.mean @ coef,
             squared_norm=float(xp.sum(coef * coef)),
             squared_outputs=float(squares),
             total_output=float(xp.sum(total)),
-            size=float(self._n_rows) * total.shape[0],
+            size=float(self.n_rows) * total.shape[0],
         )
 
     def fit(self, candidates: Support, values: Array, off_support: Array | float = 0.0) -> RidgeFit:
@@ -136,59 +135,13 @@ class PrimalRidge:
         everywhere = 0.0
         if isinstance(off_support, float):  # then the sums need only the support
             everywhere, values, off_support = off_support, values - off_support, 0.0
-        sums = candidates.target_sums(self._features, values, off_support)
+        sums = candidates.target_sums(self.features, values, off_support)
         fit = self.solve(*sums, everywhere)
-        outputs = candidates.pair_outputs(self._features, fit.coef, fit.intercept)
+        outputs = candidates.pair_outputs(self.features, fit.coef, fit.intercept)
         return replace(fit, outputs=outputs, pair_weights=candidates.pair_weights)
 
     def train_output(self, candidates: Support, fit: RidgeFit) -> Matrix:
         """Outputs on the training rows for a fitted attribute; of a sparse mask only candidates."""
         if candidates.sets.sparse_mask:
             return candidates.as_output(fit.outputs)
-        return self._features @ fit.coef + fit.intercept
-
-    def leverage_complements(self) -> Array:
-        r"""As :meth:`~ambilearn.kernel.ridge.DualRidge.leverage_complements`, computed once.
-
-        .. math:: 1 - h_i = 1 - v_i \Big(\frac1n
-                  + (\phi_i - \bar\phi)^\top (\Phi_c^\top \Phi_c + \lambda I)^{-1}
-                    (\phi_i - \bar\phi) \Big)
-        """
-        if self._complements is None:
-            parts = [self._block_complements(rows) for rows in self._blocks()]
-            self._complements = array_namespace(*parts).concat(parts)
-        return self._complements
-
-    def _block_complements(self, rows: slice) -> Array:
-        features = self._dense(rows)
-        xp = array_namespace(features)
-        centered = xp.matrix_transpose(features - self._mean[None, :])
-        solved = self._factor.solve(centered)
-        row_weights = 1.0 if self._row_weights is None else self._row_weights[rows]
-        return 1 - row_weights * (1 / self._n_rows + xp.sum(centered * solved, axis=0))
-
-    def output_blocks(self, fit: RidgeFit, numbers_per_row: int) -> Iterator[tuple[slice, Array]]:
-        """Slices that cover the training rows, and the outputs of these rows.
-
-        Work on a row holds ``numbers_per_row`` numbers besides its features.
-        """
-        for rows in self._blocks(numbers_per_row):
-            yield rows, self._dense(rows) @ fit.coef + fit.intercept
-
-    def outputs_of_targets(self, rows: Array, targets: Array) -> Array:
-        """Outputs of all rows, fitted to ``targets`` of some rows and to zero for the others."""
-        features = self._features[rows]
-        features = features.toarray() if sparse.issparse(features) else features
-        weighted = targets if self._row_weights is None else self._row_weights[rows, None] * targets
-        fit = self.solve(features.T @ weighted, weighted.sum(axis=0))
-        return self._features @ fit.coef + fit.intercept
-
-    def _blocks(self, per_row: int = 0) -> Iterator[slice]:
-        numbers = per_row + 2 * self._features.shape[1]
-        return choose_backend(self._features).blocks(self._features, numbers)
-
-    def _dense(self, rows: slice) -> Array:
-        """Some rows of the features."""
-        if sparse.issparse(self._features):
-            return self._features[rows].toarray()
-        return self._features[rows, ...]
+        return self.features @ fit.coef + fit.intercept

@@ -23,7 +23,7 @@ follows from sums of the outputs:
 with targets :math:`t_{ij}` on the support and :math:`t` off it.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -110,7 +110,7 @@ class DualRidge:
         factorize: Factorize = factorize_by_lapack,
     ) -> None:
         xp = array_namespace(kernel)
-        self._ridge = ridge
+        self.ridge = ridge
         self._row_weights = row_weights
         self._root: Array | None = None  # D
         if row_weights is not None:
@@ -120,12 +120,12 @@ class DualRidge:
             else:
                 kernel, overwrite = self._root * kernel, True
             kernel *= self._root[:, 0]
-        self._factor: Any = factorize(kernel, ridge, overwrite)
+        self.factor: Any = factorize(kernel, ridge, overwrite)
         ones = xp.ones((kernel.shape[0], 1), dtype=kernel.dtype, device=device(kernel))
-        self._unit = self._factor.solve(self._scale(ones))
-        self._complements: Array | None = None
+        self.unit = self.factor.solve(self.scale(ones))
+        self.complements: Array | None = None  # kept for leave-one-out outputs
 
-    def _scale(self, values: Array) -> Array:
+    def scale(self, values: Array) -> Array:
         """The product with *D*; no copy if all rows have equal weight."""
         return values if self._root is None else self._root * values
 
@@ -139,11 +139,11 @@ class DualRidge:
         from ambilearn.solvers import ShiftedFactor
 
         other = copy(self)
-        other._ridge = ridge
-        other._factor = ShiftedFactor(self._factor, ridge - self._ridge)
-        xp = array_namespace(self._unit)
-        other._unit = other._factor.solve(self._scale(xp.ones_like(self._unit)))
-        other._complements = None
+        other.ridge = ridge
+        other.factor = ShiftedFactor(self.factor, ridge - self.ridge)
+        xp = array_namespace(self.unit)
+        other.unit = other.factor.solve(self.scale(xp.ones_like(self.unit)))
+        other.complements = None
         return other
 
     def solve(self, targets: Array) -> RidgeFit:
@@ -151,14 +151,14 @@ class DualRidge:
         xp = array_namespace(targets)
         n, n_labels = targets.shape
         with threads_for(4.0 * n * n * n_labels):
-            solved = self._factor.solve(self._scale(targets))
+            solved = self.factor.solve(self.scale(targets))
             # M⁻¹(P − 1bᵀ) = M⁻¹P − sbᵀ and sᵀP = 1ᵀM⁻¹P, so one solve gives both A and b.
-            intercept = xp.sum(self._scale(solved), axis=0) / xp.sum(self._scale(self._unit))
-            coef = solved - self._unit * intercept[None, :]
+            intercept = xp.sum(self.scale(solved), axis=0) / xp.sum(self.scale(self.unit))
+            coef = solved - self.unit * intercept[None, :]
             if self._root is None:
-                fitted = targets - self._ridge * coef
+                fitted = targets - self.ridge * coef
             else:
-                fitted = targets - self._ridge * coef / self._root
+                fitted = targets - self.ridge * coef / self._root
                 coef = self._root * coef
             squared_norm = float(xp.sum(coef * fitted))
         weighted, n_rows = fitted, float(n)
@@ -177,31 +177,3 @@ class DualRidge:
     def train_output(self, candidates: Support, fit: RidgeFit) -> Matrix:
         """Outputs on the training rows for a fitted attribute; of a sparse mask only candidates."""
         return candidates.as_output(fit.outputs) if candidates.sets.sparse_mask else fit.fitted
-
-    def leverage_complements(self) -> Array:
-        r"""One minus the leverage of each row, :math:`1 - h_i`, shape (n,).
-
-        The outputs are :math:`H = SP` with a matrix *S* that has the leverages :math:`h_i` on its
-        diagonal. They are computed once:
-
-        .. math:: 1 - h_i = \frac\lambda{v_i} \tilde M_{ii}, \qquad
-                  \tilde M = M^{-1} - \frac{s s^\top}{\mathbf 1^\top s}
-        """
-        if self._complements is None:
-            xp = array_namespace(self._unit)
-            unit = self._unit[:, 0]
-            self._complements = self._ridge * (
-                self._factor.inverse_diagonal() - unit**2 / xp.sum(self._scale(self._unit))
-            )
-        return self._complements
-
-    def output_blocks(self, fit: RidgeFit, numbers_per_row: int) -> Iterator[tuple[slice, Array]]:
-        """Slices that cover the training rows, and the outputs of these rows."""
-        yield slice(0, fit.fitted.shape[0]), fit.fitted
-
-    def outputs_of_targets(self, rows: Array, targets: Array) -> Array:
-        """Outputs of all rows, fitted to ``targets`` of some rows and to zero for the others."""
-        xp = array_namespace(self._unit)
-        every = xp.zeros((self._unit.shape[0], targets.shape[1]), dtype=self._unit.dtype)
-        every[rows, :] = targets
-        return self.solve(every).fitted

@@ -1,12 +1,12 @@
 """The kernel (or linear) least-squares classifier inside PL-CL, PL-AGGD, LALO, SURE and PLCP."""
 
+from copy import deepcopy
 from numbers import Real
 from typing import Self
 
 import numpy as np
 from array_api_compat import array_namespace
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils import Tags
 
@@ -135,7 +135,7 @@ class KernelPartialLabelClassifier(WeightedRowsMixin, PartialLabelClassifier):
         elif space.landmarks is not None:
             self.dual_coef_ = space.landmarks.whitening @ fit.coef
             # Other fits may share these landmarks.
-            self.X_fit_ = _copy(space.landmarks.landmarks)
+            self.X_fit_: Matrix = deepcopy(space.landmarks.landmarks)
         else:
             self.dual_coef_ = fit.coef
             self.X_fit_ = None if self._pairwise else space.X
@@ -160,7 +160,3 @@ class KernelPartialLabelClassifier(WeightedRowsMixin, PartialLabelClassifier):
         tags.input_tags.pairwise = self._pairwise
         tags.input_tags.sparse = not self._pairwise
         return tags
-
-
-def _copy(X: Matrix) -> Matrix:
-    return X.copy() if sparse.issparse(X) else array_namespace(X).asarray(X, copy=True)

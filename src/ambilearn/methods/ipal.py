@@ -18,11 +18,7 @@ from ambilearn.base import (
     normalize_votes,
     rank_last,
 )
-from ambilearn.graph.neighbors import (
-    NEIGHBOR_CONSTRAINTS,
-    NEIGHBOR_COUNTS,
-    value_of,
-)
+from ambilearn.graph.neighbors import NEIGHBOR_CONSTRAINTS, NEIGHBOR_COUNTS, value_of
 from ambilearn.methods._docs import insert_shared_docs
 from ambilearn.rows import TrainingRows
 from ambilearn.solvers.nonnegative_least_squares import solve_nonnegative_least_squares

@@ -295,7 +295,8 @@ class PLCLSteps:
         if f_hat is not None:
             state = state._replace(q=self.update_q(state.p, f_hat), q_off_support=1.0)
         if state.graph is not None:
-            state = state._replace(graph=self.update_graph(state.p, state.graph))
+            graph = state.graph.refit(self._weights.gamma, self._weights.mu, state.p)
+            state = state._replace(graph=graph)
         return state._replace(p=self.update_p(state, f, f_hat))
 
     def update_q(self, p: NDArray[np.float64], f_hat: RidgeFit) -> NDArray[np.float64]:
@@ -307,10 +308,6 @@ class PLCLSteps:
         alpha, beta = self._weights.alpha, self._weights.beta
         q = (alpha * f_hat.outputs + beta * (1 - p)) / (alpha + beta)
         return array_namespace(q).clip(q, 0.0, 1.0)
-
-    def update_graph(self, p: NDArray[np.float64], graph: AdaptiveGraph) -> AdaptiveGraph:
-        r"""Update W: minimize :math:`\gamma \|X - WX\|^2 + \mu \|P - WP\|^2`."""
-        return graph.refit(self._weights.gamma, self._weights.mu, p)
 
     def update_p(
         self, state: PLCLState, f: RidgeFit, f_hat: RidgeFit | None

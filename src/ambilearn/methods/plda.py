@@ -19,10 +19,7 @@ from ambilearn.backend import HOST, HostSupport, Support
 from ambilearn.backend.host.neighbors import pair_distances, weights_to_csr
 from ambilearn.base import PartialLabelClassifier, match_sparsity
 from ambilearn.fitting import CandidateEstimator, WeightedRowsMixin
-from ambilearn.graph.neighbors import (
-    NEIGHBOR_CONSTRAINTS,
-    NEIGHBOR_COUNTS,
-)
+from ambilearn.graph.neighbors import NEIGHBOR_CONSTRAINTS, NEIGHBOR_COUNTS
 from ambilearn.graph.similarity import SimilarityGraph
 from ambilearn.methods._docs import insert_shared_docs
 from ambilearn.methods.plknn import PLKNN

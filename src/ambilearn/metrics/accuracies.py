@@ -13,12 +13,7 @@ from ambilearn._utils.types import AnyCandidates, Array
 from ambilearn.backend import HOST
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.candidates import as_candidates
-from ambilearn.metrics.checks import (
-    check_labels,
-    check_scores,
-    find_positions,
-    mean_score,
-)
+from ambilearn.metrics.checks import check_labels, check_scores, find_positions, mean_score
 from ambilearn.validation import check_weights
 
 

@@ -13,12 +13,7 @@ from ambilearn.backend import HOST
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.candidates.masks import is_unnamed_mask
-from ambilearn.metrics.checks import (
-    check_labels,
-    check_scores,
-    find_positions,
-    mean_score,
-)
+from ambilearn.metrics.checks import check_labels, check_scores, find_positions, mean_score
 
 
 def covering_rate(

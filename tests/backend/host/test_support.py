@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from problems import random_mask, support
 from scipy import sparse
 
-from ambilearn.backend.host import support as host_support
+from ambilearn.backend.host import products
 
 MASK = np.array([[1, 1, 0], [0, 1, 0], [1, 0, 1]])
 SETS = [{"anna", "bob"}, {"bob"}, {"anna", "cleo"}]
@@ -42,7 +42,7 @@ def test_outputs_of_pairs_do_not_depend_on_how_they_are_computed(monkeypatch, bl
     features, sets, _, rng = problem(4)
     coef, intercept = rng.normal(size=(5, 4)), rng.normal(size=4)
     monkeypatch.setattr("ambilearn._utils.limits.LIMIT", block)
-    monkeypatch.setattr(host_support, "_MAX_LABELS_PER_PAIR", few)
+    monkeypatch.setattr(products, "_MAX_LABELS_PER_PAIR", few)
     expected = sets.gather(features @ coef + intercept)
     for form in (np.asarray, sparse.csr_array):
         found = sets.pair_outputs(form(features), coef, intercept)

@@ -8,12 +8,7 @@ are examined again. The final distances are computed from differences, as on the
 from collections.abc import Iterator
 from types import ModuleType
 
-from array_api_compat import (
-    array_namespace,
-    device,
-    is_cupy_namespace,
-    is_torch_namespace,
-)
+from array_api_compat import array_namespace, device, is_cupy_namespace, is_torch_namespace
 
 from ambilearn._utils.types import Array, Matrix
 from ambilearn.backend.device_arrays import device_blocks

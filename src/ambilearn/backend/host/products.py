@@ -1,4 +1,4 @@
-"""Inner products of rows in host memory, dense, sparse or of a kernel, and its neighbors."""
+"""Products in host memory: of rows, of features and targets, and in the space of a kernel."""
 
 from collections.abc import Callable
 
@@ -9,6 +9,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from ambilearn._utils.limits import IN_CACHE, row_blocks
 from ambilearn._utils.types import Array, Matrix
+from ambilearn.backend.support import Support
 from ambilearn.backend.ties import EXTRA_NEIGHBORS, nearest_first, nearest_places
 
 # Upper bound of the rounding error in sums of inner products, relative to the squared lengths.
@@ -81,6 +82,49 @@ def squared_residuals(
     squares = np.tile(xx, n_labels)
     np.put_along_axis(squares, labels, xx - 2 * xv + vv, axis=1)
     return squares
+
+
+# --- of features and support vectors ----------------------------------------------------------
+
+# With more labels than this per candidate, products of single pairs beat one matrix product.
+_MAX_LABELS_PER_PAIR = 40
+
+
+def target_sums(
+    candidates: Support, features: Matrix, values: Array, off_support: float | Array
+) -> tuple[Array, Array]:
+    r"""Sums :math:`\Phi^\top T` and :math:`\mathbf 1^\top T` of targets on the support."""
+    off = np.broadcast_to(np.asarray(off_support, dtype=np.float64), (candidates.n_rows,))
+    parts = values - off[candidates.rows], candidates.labels, candidates.indptr
+    excess = sparse.csr_array(parts, shape=candidates.sets.shape)  # zero off the support
+    if candidates.row_weights is not None:
+        excess.data *= candidates.pair_weights
+        off = off * candidates.row_weights
+    product = excess.T @ features
+    product = (product.toarray() if sparse.issparse(product) else product).T
+    total = candidates.label_sums(excess.data)
+    if off.any():
+        product = product + (features.T @ off)[:, None]
+        total = total + off.sum()
+    return np.ascontiguousarray(product), total
+
+
+def pair_outputs(candidates: Support, features: Matrix, coef: Array, intercept: Array) -> Array:
+    """Outputs of the candidate pairs."""
+    rows, labels, indptr = candidates.rows, candidates.labels, candidates.indptr
+    outputs = np.empty(len(labels))
+    labels_per_pair = len(intercept) * candidates.n_rows / len(labels)
+    if not sparse.issparse(features) and labels_per_pair > _MAX_LABELS_PER_PAIR:
+        of_label = np.ascontiguousarray(coef.T)
+        for pairs in row_blocks(len(labels), 4 * len(coef)):
+            np.vecdot(features[rows[pairs]], of_label[labels[pairs]], out=outputs[pairs])
+    else:
+        for block in row_blocks(candidates.n_rows, 4 * len(intercept)):
+            pairs = slice(indptr[block.start], indptr[block.stop])
+            product = features[block] @ coef
+            outputs[pairs] = product[rows[pairs] - block.start, labels[pairs]]
+    outputs += intercept[labels]
+    return outputs
 
 
 # --- in the feature space of a kernel matrix ----------------------------------------------------

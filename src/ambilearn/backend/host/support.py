@@ -6,14 +6,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from ambilearn._utils.limits import row_blocks
 from ambilearn._utils.types import Array, Matrix
+from ambilearn.backend.host import products
 from ambilearn.backend.support import Support
 from ambilearn.solvers import CandidateSimplex, SupportGraph
 from ambilearn.solvers.support_graph import restrict_to_support
-
-# With more labels than this per candidate, products of single pairs beat one matrix product.
-_MAX_LABELS_PER_PAIR = 40
 
 
 class HostSupport(Support):
@@ -71,39 +68,8 @@ class HostSupport(Support):
     def simplex(self) -> CandidateSimplex:
         return CandidateSimplex(self.indptr)
 
-    def target_sums(
-        self, features: Matrix, values: NDArray[np.float64], off_support: float | Array
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        off = np.broadcast_to(np.asarray(off_support, dtype=np.float64), (self.n_rows,))
-        excess = self.to_csr(values - off[self.rows])  # zero off the support
-        if self.row_weights is not None:
-            excess.data *= self.pair_weights
-            off = off * self.row_weights
-        product = excess.T @ features
-        product = (product.toarray() if sparse.issparse(product) else product).T
-        total = self.label_sums(excess.data)
-        if off.any():
-            product = product + (features.T @ off)[:, None]
-            total = total + off.sum()
-        return np.ascontiguousarray(product), total
-
-    def pair_outputs(
-        self, features: Matrix, coef: NDArray[np.float64], intercept: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        rows, labels, indptr = self.rows, self.labels, self.indptr
-        outputs = np.empty(len(labels))
-        labels_per_pair = len(intercept) * self.n_rows / len(labels)
-        if not sparse.issparse(features) and labels_per_pair > _MAX_LABELS_PER_PAIR:
-            of_label = np.ascontiguousarray(coef.T)
-            for pairs in row_blocks(len(labels), 4 * len(coef)):
-                np.vecdot(features[rows[pairs]], of_label[labels[pairs]], out=outputs[pairs])
-        else:
-            for block in row_blocks(self.n_rows, 4 * len(intercept)):
-                pairs = slice(indptr[block.start], indptr[block.stop])
-                product = features[block] @ coef
-                outputs[pairs] = product[rows[pairs] - block.start, labels[pairs]]
-        outputs += intercept[labels]
-        return outputs
+    target_sums = products.target_sums
+    pair_outputs = products.pair_outputs
 
     def neighbor_graph(self, neighbor_indices: NDArray[np.intp]) -> SupportGraph:
         return SupportGraph(self.indptr, self.labels, neighbor_indices)

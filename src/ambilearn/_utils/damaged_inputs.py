@@ -1,4 +1,4 @@
-"""Sparse matrices from the user: consistent, of numbers, and in canonical form."""
+"""Inputs that cannot be used as they are: damaged or masked matrices, rows that are not numbers."""
 
 from collections.abc import Callable, Sequence
 from itertools import chain
@@ -10,6 +10,7 @@ from scipy import sparse
 
 from ambilearn._utils.text import pluralize
 from ambilearn._utils.types import Array, Matrix
+from ambilearn._utils.warnings import ignoring
 
 
 def check_sparse(matrix: Matrix, name: str) -> None:
@@ -104,3 +105,53 @@ def canonical_rows(X: Matrix) -> Any:
         X = X.copy()
         X.sum_duplicates()
     return X
+
+
+def check_not_masked(mask: NDArray[np.bool_], name: str) -> None:
+    """Raise if entries of a masked array are masked."""
+    if mask.any():
+        place = [int(i) for i in np.argwhere(mask)[0]]
+        raise ValueError(
+            f"{name} is a masked array with {int(mask.sum())} of {mask.size} entries masked, the "
+            f"first at {place}; the mask would be ignored. Drop such rows or fill them, for "
+            "instance features with X.filled(numpy.nan) and sklearn.impute.SimpleImputer."
+        )
+
+
+def explain_unreadable(X: Matrix, error: Exception) -> None:
+    """Raise an error with the first row that is not a row of numbers; return if there is none.
+
+    The new error is a TypeError if ``error``, from the validation, is one.
+
+    >>> explain_unreadable([[1.0, 2.0], [3.0, "red"]], ValueError())
+    Traceback (most recent call last):
+    ...
+    ValueError: Row 1 of X is not a row of numbers (could not convert string to float: 'red'): ...
+    """
+    if sparse.issparse(X) or not _is_unreadable(X):
+        return
+    kind = TypeError if isinstance(error, TypeError) else ValueError
+    sizes: list[int] = []
+    for i, row in enumerate(np.atleast_1d(np.asarray(X, dtype=object))):
+        try:
+            sizes.append(np.asarray(row, dtype=np.float64).size)
+        except (TypeError, ValueError, OverflowError) as cause:
+            raise kind(
+                f"Row {i} of X is not a row of numbers ({cause}): drop such features, or convert "
+                "them to numbers, for instance with sklearn.preprocessing.OneHotEncoder."
+            ) from error
+        if sizes[i] != sizes[0]:
+            raise kind(
+                f"Row {i} of X has {sizes[i]} features but row 0 has {sizes[0]}: all rows must "
+                "have the same number of features."
+            ) from error
+
+
+def _is_unreadable(X: Matrix) -> bool:
+    """Whether NumPy cannot convert X to numbers; other problems are reported elsewhere."""
+    try:
+        with ignoring(Warning):  # about complex numbers
+            np.asarray(X, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        return True
+    return False

@@ -1,6 +1,7 @@
-"""Sparse matrices whose structure is wrong are rejected, and rows get a canonical form."""
+"""Damaged matrices and rows that are no numbers are rejected; sparse rows get a canonical form."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from damaged import DAMAGES, FORMATS, KINDS, make_damaged, make_sparse
 from hypothesis import given
@@ -10,7 +11,7 @@ from scipy import sparse
 from ambilearn._utils.array_checks import (
     check_structure,
 )
-from ambilearn._utils.sparse_checks import canonical_rows
+from ambilearn._utils.damaged_inputs import canonical_rows, explain_unreadable
 
 TABLE = np.array([[1.0, 0, 0, 2], [0, 0, 3, 0], [0, 0, 0, 0]])
 
@@ -114,3 +115,37 @@ def test_canonical_rows_ignore_cached_flags():
     assert rows.nnz == 2
     np.testing.assert_array_equal(rows.toarray(), [[0, 0, 0, 3], [0, 0, 3, 0], [0, 0, 0, 0]])
     assert matrix.indices.tolist() == [3, 3, 2]  # the user's is as it was
+
+
+@pytest.mark.parametrize(
+    ("X", "said"),
+    [
+        ([[1, 2], [3, "red"]], "Row 1 of X is not a row of numbers .*'red'"),
+        ([[1, 2], [3, 10**400]], "Row 1 of X is not a row of numbers .*too large"),
+        ([[1, {}], [3, 4]], "Row 0 of X is not a row of numbers .*'dict'"),
+        ([[1, 2], [3, [4]]], "Row 1 of X is not a row of numbers"),
+        ([[1, 2], [3]], "Row 1 of X has 1 features but row 0 has 2"),
+        (pd.DataFrame({"a": [1, 2], "b": ["x", "y"]}), "Row 0 of X is not a row of numbers .*'x'"),
+        (np.array([["1", "x"]]), "Row 0 of X is not a row of numbers .*'x'"),
+    ],
+)
+@pytest.mark.parametrize("kind", [TypeError, ValueError])
+def test_error_names_the_row_without_numbers(X, said, kind):
+    with pytest.raises(kind, match=said):
+        explain_unreadable(X, kind())
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        [[1, 2], [3, 4]],
+        [[1, np.nan]],
+        np.array([[1j]]),
+        pd.DataFrame({"a": pd.array([1, None], dtype="Float64")}),
+        np.ones((2, 2, 2)),
+        sparse.csr_array(np.eye(2)),
+        [],
+    ],
+)
+def test_readable_rows_raise_nothing(X):
+    explain_unreadable(X, ValueError())
