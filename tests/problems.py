@@ -5,6 +5,8 @@ import numpy as np
 from ambilearn.backend import HOST
 from ambilearn.base import PartialLabelClassifier
 from ambilearn.candidates import as_candidates
+from ambilearn.kernel.primal import Moments, PrimalRidge
+from ambilearn.kernel.ridge import DualRidge
 from ambilearn.metrics import expected_calibration_error
 
 
@@ -48,3 +50,25 @@ class CandidateCounts(PartialLabelClassifier):
 
     def _scores(self, X):
         return np.tile(self.shares_, (X.shape[0], 1))
+
+
+def kernel_problem(seed, n=25, d=6, n_labels=3):
+    """Rows away from the origin, their Gaussian kernel, and targets."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(1.0, 1.0, size=(n, d))
+    distances = ((X[:, None] - X) ** 2).sum(axis=2)
+    return X, np.exp(-distances / 6), rng.random((n, n_labels))
+
+
+def support_problem(seed, n=30, m=5, n_labels=4):
+    """Features, candidate pairs, a value for each pair, and the generator."""
+    rng = np.random.default_rng(seed)
+    sets = support(random_mask(rng, n, n_labels))
+    values = rng.random(len(sets.labels))
+    return rng.normal(size=(n, m)), sets, values, rng
+
+
+def both_ridges(features, ridge=0.2):
+    """The same regression in the primal and in the dual."""
+    primal = PrimalRidge(Moments.of(features), ridge, features=features)
+    return primal, DualRidge(features @ features.T, ridge)

@@ -339,12 +339,6 @@ def test_a_member_with_a_kernel_matrix_is_named(library, dispatch):
     assert message.startswith("The member 'first' could not be fitted: kernel='precomputed' does")
 
 
-def test_a_stack_predicts_where_it_was_fitted(library, dispatch):
-    model = PLVoting(estimators=MEMBERS[1:]).fit(library.to_device(DATA.X), DATA.mask)
-    with pytest.raises(ValueError, match=r"X in PLVoting.predict\(\) must use the same namespace"):
-        model.predict(DATA.test)
-
-
 @pytest.mark.parametrize(
     "method",
     [
@@ -412,11 +406,6 @@ def test_rows_that_are_rejected(library, dispatch, case):
 
 def test_a_single_row_is_rejected(library, dispatch):
     assert "minimum of 2 rows" in rejected(library.to_device(DATA.X[:1]), DATA.mask[:1])
-
-
-def test_half_precision(dispatch, torch):
-    with pytest.raises(TypeError, match=r"torch.float16, but a device array must be float64"):
-        PLCL().fit(torch.asarray(DATA.X).half(), DATA.mask)
 
 
 def test_a_tensor_that_needs_a_gradient(dispatch, torch):

@@ -148,11 +148,6 @@ SAYS = {
         "read_candidate_table('people.csv', candidates='names')",
         "Reading tables needs pandas: pip install 'ambilearn[data]'",
     ),
-    "JSON lines": (
-        "import io; from ambilearn.datasets.frames import read_frame\n"
-        "read_frame(io.StringIO('{}'), format='jsonl')",
-        "Reading tables needs pandas: pip install 'ambilearn[data]'",
-    ),
     "Excel": (
         "import io; from ambilearn.datasets.frames import read_frame\n"
         "read_frame(io.BytesIO(b''), format='xlsx')",
@@ -164,10 +159,6 @@ SAYS = {
     ),
     "saving": (
         "from ambilearn.tables.skops_format import dump_pipeline; dump_pipeline(None)",
-        "A model file needs skops: pip install 'ambilearn[cli]'",
-    ),
-    "loading": (
-        "from ambilearn.tables.skops_format import load_pipeline; load_pipeline(b'')",
         "A model file needs skops: pip install 'ambilearn[cli]'",
     ),
     "review": (
@@ -182,10 +173,6 @@ SAYS = {
     "figures": (
         "from ambilearn.experiments.figures import build_figures; build_figures(None)",
         "Drawing figures needs matplotlib: pip install 'ambilearn[paper]'",
-    ),
-    "report": (
-        "from ambilearn.experiments.report import render_report; render_report([], None)",
-        "The report needs jinja2: pip install 'ambilearn[paper]'",
     ),
     "terminal": (
         "from ambilearn.experiments.report import to_rich; to_rich(None)",

@@ -5,31 +5,20 @@ where) first, the remedy last.
 """
 
 import re
-import warnings
 from io import StringIO
 
 import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
-from core_methods import CORE_CLASSES
-from scipy import sparse
 
 from ambilearn import as_candidates, metrics
 from ambilearn.cli.main import main
 from ambilearn.tables import read_candidate_table
 
-X = np.arange(12.0).reshape(6, 2)
 SETS = [{"a", "b"}, {"a"}, {"b"}, {"a", "b"}, {"b"}, {"a"}]
-UNCLEAR = np.random.default_rng(0).normal(size=(30, 2))
 MASK = np.array([[1, 1], [1, 0], [0, 1], [1, 1], [0, 1], [1, 0]])
 CLASSES = ["a", "b"]
-
-
-def changed(array, place, value):
-    array = np.array(array, dtype=float)
-    array[place] = value
-    return array
 
 
 def table(text, **options):
@@ -89,38 +78,6 @@ def test_an_error_says_what_where_and_what_to_do(mistake, what, remedy):
     with pytest.raises((ValueError, OSError), match=what) as caught:
         mistake()
     assert re.search(remedy, str(caught.value))
-
-
-@pytest.mark.parametrize("method", CORE_CLASSES)
-@pytest.mark.parametrize(
-    ("rows", "y", "words"),
-    [
-        (X[:5], SETS, ["X has 5 rows but y has 6", "in the same order"]),
-        (X * 1e80, SETS, ["largest entry of X is 1e+81 (row 5, column 1)", "Scale the features"]),
-        (sparse.csr_array(X * 1e80), SETS, ["(row 5, column 1)", "StandardScaler"]),
-        (changed(X, (1, 0), np.nan), SETS, ["Input X contains NaN", "imputer"]),
-    ],
-    ids=["length", "large", "large sparse", "NaN"],
-)
-def test_every_method_gives_the_same(method, rows, y, words):
-    with pytest.raises(ValueError, match=re.escape(words[0])) as caught:
-        method().fit(rows, y)
-    assert words[1] in str(caught.value)
-
-
-@pytest.mark.parametrize("method", CORE_CLASSES)
-def test_predicting_too_early_or_other_columns(method):
-    with pytest.raises(ValueError, match=r"not fitted yet\. Call 'fit'"):
-        method().predict(X)
-    fitted = quietly(lambda: method().fit(X, SETS))
-    with pytest.raises(ValueError, match=r"X has 1 features, but .* is expecting 2"):
-        fitted.predict(X[:, :1])
-
-
-def quietly(function):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return function()
 
 
 COMMANDS = {

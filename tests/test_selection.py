@@ -99,6 +99,8 @@ def test_the_current_point_has_the_parameters_of_all_grids():
     assert include_current(PLCL(), points) == [{"mu": 1.0, "reg": 0.03}, *points]
     with pytest.raises(ValueError, match=r"PLCL has no parameter 'nope'.*It has: alpha, beta"):
         include_current(PLCL(), [{"nope": 1}])
+    with pytest.raises(ValueError, match="PLCL has no parameter 'beat'"):
+        include_current(PLStacking(), [{"plcl__beat": 1}])
 
 
 # --- fits on the same rows ----------------------------------------------------------------------
@@ -359,18 +361,6 @@ def test_the_current_point_has_parameters_of_members_by_default(estimator, name,
     (found, *_) = include_current(estimator, [{name: 0.125}])
     assert found == {name: value}
     clone(estimator).set_params(**found)
-
-
-def test_the_current_point_of_a_default_stack_is_searched(wine):
-    X, sets = wine
-    stack = PLStacking(final_estimator=PLKNN())
-    grid = {"plcl__alpha": [0.1], "plcl__tol": [0.1]}
-    search = CandidateSearchCV(stack, grid, include_current=True, cv=2, random_state=0, refit=False)
-    search.fit(X[:40], sets[:40])
-    current = {"plcl__alpha": PLCL().alpha, "plcl__tol": PLCL().tol}
-    assert search.cv_results_["params"] == [current, {"plcl__alpha": 0.1, "plcl__tol": 0.1}]
-    with pytest.raises(ValueError, match="PLCL has no parameter 'beat'"):
-        include_current(stack, [{"plcl__beat": 1}])
 
 
 def test_weights_of_rows_are_passed_to_every_fit(wine):

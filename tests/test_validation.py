@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from damaged import FORMATS, KINDS, make_sparse
 from scipy import sparse
 from sklearn.naive_bayes import GaussianNB
 
@@ -21,12 +22,21 @@ def test_the_largest_entry_must_be_in_range(form):
             check_magnitude(form(X * scale))
 
 
-@pytest.mark.parametrize("form", [sparse.csr_matrix, sparse.csc_matrix, sparse.coo_array])
-def test_sparse_rows_become_a_csr_array(form):
-    found = validate_rows(PLKNN(), form(X.astype(np.int8)))
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("sparse_format", FORMATS)
+def test_sparse_rows_become_a_csr_array(sparse_format, kind):
+    found = validate_rows(PLKNN(), make_sparse(X.astype(np.int8), sparse_format, kind))
     assert isinstance(found, sparse.csr_array)
     assert found.dtype == np.float64
     np.testing.assert_array_equal(found.toarray(), X)
+
+
+def test_entries_that_are_stored_in_two_parts_are_added_up():
+    whole = sparse.csr_array(X)
+    parts = np.repeat(whole.data / 2, 2), np.repeat(whole.indices, 2), 2 * whole.indptr
+    halves = sparse.csr_array(parts, shape=X.shape)
+    np.testing.assert_array_equal(validate_rows(PLKNN(), halves).data, whole.data)
+    assert halves.nnz == 2 * whole.nnz  # the user's matrix is as it was
 
 
 def test_sparse_rows_are_rejected_for_a_method_without_them():

@@ -5,7 +5,6 @@ import pickle
 import numpy as np
 import prepared
 import pytest
-from problems import ambiguous
 from scikit_learn_checks import every_check
 from scipy import sparse
 from scipy.spatial.distance import cdist
@@ -14,7 +13,6 @@ from sklearn.manifold import Isomap
 from sklearn.neighbors import KNeighborsTransformer
 from sklearn.pipeline import make_pipeline
 
-from ambilearn import IPAL, LALO, PLAGGD, PLCL, PLDA, PLKNN
 from ambilearn.graph.approximate import ApproximateNeighbors
 from ambilearn.graph.neighbors import NeighborSearch
 
@@ -147,23 +145,6 @@ def test_errors_name_the_parameter(X):
             ApproximateNeighbors(**{parameter: 0}).fit(X)
     with pytest.raises(TypeError, match=r"[Ss]parse"):
         ApproximateNeighbors().fit(sparse.csr_array(X))
-
-
-METHODS = [PLCL, PLAGGD, LALO, IPAL, PLDA, PLKNN]
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("method", METHODS)
-def test_every_method_supports_approximate_neighbors(method):
-    """One cell, so that they are the exact ones; and a fitted method can be pickled."""
-    X, Y, _ = ambiguous(n=80, d=12)
-    model = method(neighbors="approximate").fit(X[:60], Y[:60])
-    exact = method(neighbors="exact").fit(X[:60], Y[:60])
-    np.testing.assert_allclose(model.label_distributions_, exact.label_distributions_, atol=1e-6)
-    shares = model.predict_proba(X[60:])
-    np.testing.assert_allclose(shares, exact.predict_proba(X[60:]), atol=1e-6)
-    again = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(again.predict_proba(X[60:]), shares)
 
 
 def test_faiss_is_imported_lazily():

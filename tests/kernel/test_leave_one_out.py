@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from problems import random_mask, support
+from problems import both_ridges, kernel_problem, support_problem
 from scipy import sparse
 from sklearn.linear_model import Ridge
 
@@ -19,16 +19,9 @@ from ambilearn.kernel.ridge import DualRidge
 from ambilearn.solvers import factorize_by_blocks
 
 
-def problem(seed, n=25, d=6, n_labels=3):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(1.0, 1.0, size=(n, d))
-    distances = ((X[:, None] - X) ** 2).sum(axis=2)
-    return X, np.exp(-distances / 6), rng.random((n, n_labels))
-
-
 @pytest.mark.parametrize("reg", [1e-3, 0.03, 10.0])
 def test_leverages_in_the_primal_are_those_in_the_dual(reg):
-    X, _, _ = problem(5, n=90)
+    X, _, _ = kernel_problem(5, n=90)
     primal = PrimalRidge(Moments.of(X), reg, features=X)
     dual = DualRidge(X @ X.T, reg)
     expected = leverage_complements(dual)
@@ -37,7 +30,7 @@ def test_leverages_in_the_primal_are_those_in_the_dual(reg):
 
 @pytest.mark.array_library
 def test_leverages_of_any_array_library_are_those_of_numpy():
-    X, K, _ = problem(7)
+    X, K, _ = kernel_problem(7)
     got = leverage_complements(DualRidge(strict.asarray(K), 0.1, factorize=factorize_by_blocks))
     np.testing.assert_allclose(np.asarray(got), leverage_complements(DualRidge(K, 0.1)), rtol=1e-9)
     there = strict.asarray(X)
@@ -48,7 +41,7 @@ def test_leverages_of_any_array_library_are_those_of_numpy():
 
 
 def test_leverages_of_weighted_rows():
-    X, _, P = problem(8, n=20)
+    X, _, P = kernel_problem(8, n=20)
     v = np.random.default_rng(0).uniform(0.1, 3.0, len(X))
     expected = np.empty_like(P)
     for i in range(len(X)):
@@ -72,20 +65,6 @@ def test_leverages_on_a_device(library):
     np.testing.assert_allclose(library.to_host(found), expected, atol=1e-12)
 
 
-def support_problem(seed, n=30, m=5, n_labels=4):
-    rng = np.random.default_rng(seed)
-    sets = support(random_mask(rng, n, n_labels))
-    values = rng.random(len(sets.labels))
-    return rng.normal(size=(n, m)), sets, values, rng
-
-
-def both(features, ridge=0.2):
-    return (
-        PrimalRidge(Moments.of(features), ridge, features=features),
-        DualRidge(features @ features.T, ridge),
-    )
-
-
 def held_out(regressor, values, sets):
     """All held-out outputs as one matrix; every entry must come exactly once."""
     outputs = np.full((sets.n_rows, sets.n_labels), np.nan)
@@ -106,13 +85,13 @@ def test_held_out_outputs_agree_with_leave_one_out_fits(seed):
         .predict(features[[i]])[0]
         for i in range(len(features))
     ]
-    for regressor in both(features):
+    for regressor in both_ridges(features):
         np.testing.assert_allclose(held_out(regressor, values, sets), expected, atol=1e-8)
 
 
 def test_held_out_outputs_come_in_blocks_of_rows_and_take_sparse_features(monkeypatch):
     features, sets, values, _ = support_problem(3)
-    primal, dual = both(features)
+    primal, dual = both_ridges(features)
     expected = held_out(dual, values, sets)
     monkeypatch.setattr("ambilearn._utils.limits.LIMIT", 70)  # of four labels and five features
     assert len(list(LeaveOneOut(primal, sets).held_out(values))) > 3

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from problems import ambiguous, random_mask, support
+from problems import ambiguous, both_ridges, kernel_problem, support, support_problem
 from scipy import sparse
 from sklearn.linear_model import Ridge
 
@@ -13,20 +13,13 @@ from ambilearn.kernel.ridge import DualRidge
 from ambilearn.solvers import factorize_by_blocks
 
 
-def problem(seed, n=25, d=6, n_labels=3):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(1.0, 1.0, size=(n, d))
-    distances = ((X[:, None] - X) ** 2).sum(axis=2)
-    return X, np.exp(-distances / 6), rng.random((n, n_labels))
-
-
 def primal(X, ridge, P):
     return PrimalRidge(Moments.of(X), ridge).solve(X.T @ P, P.sum(axis=0))
 
 
 @pytest.mark.parametrize("as_sparse", [False, True])
 def test_primal_version_agrees_with_scikit_learn(as_sparse):
-    X, _, P = problem(4)
+    X, _, P = kernel_problem(4)
     fit = primal(sparse.csr_array(X) if as_sparse else X, 0.5, P)
     expected = Ridge(alpha=0.5).fit(X, P)
     np.testing.assert_allclose(fit.coef, expected.coef_.T, atol=1e-10)
@@ -36,31 +29,11 @@ def test_primal_version_agrees_with_scikit_learn(as_sparse):
 
 @given(st.integers(0, 10**6), st.floats(1e-3, 10))
 def test_primal_version_has_the_sums_of_its_outputs(seed, ridge):
-    X, _, P = problem(seed)
+    X, _, P = kernel_problem(seed)
     fit = primal(X, ridge, P)
     outputs = X @ fit.coef + fit.intercept
     assert fit.squared_outputs == pytest.approx(np.sum(outputs**2), rel=1e-9)
     assert fit.total_output == pytest.approx(np.sum(outputs), rel=1e-9)
-
-
-def test_primal_version_equals_the_kernel_version_with_a_linear_kernel():
-    X, _, P = problem(5)
-    fit = primal(X, 0.3, P)
-    dual = DualRidge(X @ X.T, 0.3).solve(P)
-    np.testing.assert_allclose(X @ fit.coef + fit.intercept, dual.fitted, atol=1e-9)
-    np.testing.assert_allclose(fit.coef, X.T @ dual.coef, atol=1e-9)
-    assert fit.squared_norm == pytest.approx(dual.squared_norm, rel=1e-6)
-
-
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-def test_moments_of_parts_add_up(form):
-    X, _, _ = problem(7)
-    whole = Moments.of(form(X))
-    parts = Moments.of(form(X[:9])).plus(Moments.of(form(X[9:])))
-    assert whole.n_rows == parts.n_rows == len(X)
-    np.testing.assert_allclose(whole.mean, parts.mean)
-    np.testing.assert_allclose(whole.scatter, parts.scatter)
-    np.testing.assert_allclose(whole.scatter, (X - X.mean(axis=0)).T @ X)
 
 
 @pytest.mark.parametrize("weights", [None, np.arange(1.0, 13.0)])
@@ -80,7 +53,7 @@ def test_moments_far_from_the_origin_and_in_blocks(form, weights, monkeypatch):
 
 @pytest.mark.array_library
 def test_both_run_in_another_array_namespace():
-    X, K, P = problem(6)
+    X, K, P = kernel_problem(6)
     there = DualRidge(strict.asarray(K), 0.1, factorize=factorize_by_blocks).solve(
         strict.asarray(P)
     )
@@ -97,7 +70,7 @@ def test_both_run_in_another_array_namespace():
 @pytest.mark.parametrize("reg", [1e-3, 0.5])
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 def test_weights_of_rows_are_those_of_an_independent_ridge(reg, form):
-    X, _, P = problem(3)
+    X, _, P = kernel_problem(3)
     v = np.random.default_rng(0).uniform(0.01, 5.0, len(X))
     oracle = Ridge(alpha=reg).fit(X, P, sample_weight=v)
     dual = DualRidge(X @ X.T, reg, row_weights=v).solve(P)
@@ -114,20 +87,6 @@ def test_weights_of_rows_are_those_of_an_independent_ridge(reg, form):
     assert primal.total_output == pytest.approx(np.sum(v[:, None] * outputs))
 
 
-def support_problem(seed, n=30, m=5, n_labels=4):
-    rng = np.random.default_rng(seed)
-    sets = support(random_mask(rng, n, n_labels))
-    values = rng.random(len(sets.labels))
-    return rng.normal(size=(n, m)), sets, values, rng
-
-
-def both(features, ridge=0.2):
-    return (
-        PrimalRidge(Moments.of(features), ridge, features=features),
-        DualRidge(features @ features.T, ridge),
-    )
-
-
 @given(st.integers(0, 10**6))
 @settings(max_examples=30)
 def test_both_regressors_are_ridge_regression_of_the_filled_matrix(seed):
@@ -136,7 +95,7 @@ def test_both_regressors_are_ridge_regression_of_the_filled_matrix(seed):
         targets = sets.scatter(values, np.reshape(off_support, (-1, 1)))
         expected = Ridge(alpha=0.2).fit(features, targets)
         outputs = expected.predict(features)
-        for regressor in both(features):
+        for regressor in both_ridges(features):
             fit = regressor.fit(sets, values, off_support)
             np.testing.assert_allclose(fit.intercept, expected.intercept_, atol=1e-9)
             np.testing.assert_allclose(fit.outputs, sets.gather(outputs), atol=1e-9)
@@ -149,7 +108,7 @@ def test_both_regressors_are_ridge_regression_of_the_filled_matrix(seed):
 def test_squared_error_is_that_of_all_entries_also_for_other_targets(seed, off_support):
     features, sets, values, rng = support_problem(seed)
     others = rng.random(len(values))
-    for regressor in both(features):
+    for regressor in both_ridges(features):
         fit = regressor.fit(sets, values)
         difference = regressor.train_output(sets, fit) - sets.scatter(others, off_support)
         assert fit.squared_error(others, off_support) == pytest.approx(
@@ -160,7 +119,7 @@ def test_squared_error_is_that_of_all_entries_also_for_other_targets(seed, off_s
 def test_a_sparse_mask_gives_sparse_outputs_on_the_candidates_only():
     X, mask, _ = ambiguous(seed=1)
     sets = support(sparse.csr_array(mask))
-    for regressor in both(X):
+    for regressor in both_ridges(X):
         fit = regressor.fit(sets, sets.uniform())
         output = regressor.train_output(sets, fit)
         assert output.nnz == mask.sum()

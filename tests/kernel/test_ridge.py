@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from literal import kernel_classifier
+from problems import kernel_problem
 from scipy import linalg
 
 from ambilearn.kernel.leave_one_out import leverage_complements
@@ -10,16 +11,9 @@ from ambilearn.kernel.ridge import DualRidge
 from ambilearn.solvers import cholesky, factorize_by_blocks
 
 
-def problem(seed, n=25, d=6, n_labels=3):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(1.0, 1.0, size=(n, d))
-    distances = ((X[:, None] - X) ** 2).sum(axis=2)
-    return X, np.exp(-distances / 6), rng.random((n, n_labels))
-
-
 @pytest.mark.parametrize("reg", [1e-3, 0.03, 10.0])
 def test_kernel_version_agrees_with_the_papers_formula(reg):
-    _, K, P = problem(0)
+    _, K, P = kernel_problem(0)
     fit = DualRidge(K, reg).solve(P)
     A, b, H = kernel_classifier(K, P, 1 / (2 * reg))
     np.testing.assert_allclose(fit.coef, A / (2 * reg), atol=1e-9)
@@ -30,7 +24,7 @@ def test_kernel_version_agrees_with_the_papers_formula(reg):
 @given(st.integers(0, 10**6), st.floats(1e-3, 10))
 def test_kernel_version_is_stationary(seed, reg):
     """Zero gradient in w and b: K(H − P + λA) = 0 and 1'(H − P) = 0; and H = KA + b."""
-    _, K, P = problem(seed)
+    _, K, P = kernel_problem(seed)
     fit = DualRidge(K, reg).solve(P)
     np.testing.assert_allclose(K @ fit.coef + fit.intercept, fit.fitted, atol=1e-9)
     np.testing.assert_allclose(K @ (fit.fitted - P + reg * fit.coef), 0, atol=1e-8)
@@ -54,7 +48,7 @@ def test_targets_are_solved_independently(n, widths):
 
 
 def test_bias_fits_constant_targets_exactly():
-    _, K, P = problem(2)
+    _, K, P = kernel_problem(2)
     fit = DualRidge(K, 0.1).solve(np.full_like(P, 0.25))
     np.testing.assert_allclose(fit.intercept, 0.25)
     np.testing.assert_allclose(fit.coef, 0, atol=1e-12)
@@ -62,7 +56,7 @@ def test_bias_fits_constant_targets_exactly():
 
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_kernel_matrix_is_unchanged_without_overwrite(order):
-    _, K, P = problem(3)
+    _, K, P = kernel_problem(3)
     K = np.array(K, order=order)
     copy = K.copy()
     expected = DualRidge(K, 0.1).solve(P).fitted
@@ -79,7 +73,7 @@ def test_indefinite_kernel_raises_an_error_with_advice():
 
 def test_row_with_tiny_weight_has_an_output():
     """As it is computed where a user gives the weight zero."""
-    _, K, P = problem(4)
+    _, K, P = kernel_problem(4)
     v = np.ones(len(P))
     v[::3] = 1e-12
     fit = DualRidge(K, 0.1, row_weights=v).solve(P)

@@ -27,7 +27,6 @@ from sklearn.svm import LinearSVC
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from ambilearn import PLCL, PLKNN, CandidateClassifier, PLStacking, PLVoting
-from ambilearn.candidates import as_candidates
 from ambilearn.crowd import CrowdClassifier, Votes
 from ambilearn.selection import CandidateSearchCV
 from ambilearn.tables import save_model
@@ -264,14 +263,6 @@ def test_wrapped_classifiers_are_fine():
     X, Y, y = ambiguous(n=100)
     calibrated = CalibratedClassifierCV(LinearSVC(), cv=2)
     assert CandidateClassifier(calibrated, random_state=0).fit(X, Y).score(X, y) > 0.8
-
-
-def test_candidate_sets_are_not_changed():
-    X, Y, _ = ambiguous(n=40)
-    sets = as_candidates(Y)
-    before = sets.to_mask()
-    SMALL_FOREST().fit(X, sets)
-    assert_array_equal(sets.to_mask(), before)
 
 
 class ThreadCounter(GaussianNB):

@@ -9,12 +9,11 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from core_methods import CORE_CLASSES
-from damaged import FORMATS, KINDS, make_damaged, make_sparse
 from optimality import assert_on_candidate_simplices
 from problems import ambiguous
 from scipy import sparse
 
-from ambilearn import PLAGGD, PLCL, PLDA, PLKNN
+from ambilearn import PLAGGD, PLCL
 
 every_method = pytest.mark.parametrize("method", CORE_CLASSES)
 pytestmark = [
@@ -63,47 +62,6 @@ def test_sparse_and_dense_rows_can_be_mixed_in_fit_and_predict(method, problem):
     ]:
         np.testing.assert_allclose(model.predict_proba(rows), expected, atol=1e-7)
         np.testing.assert_array_equal(model.predict(rows), dense.predict(X_new))
-
-
-@pytest.mark.parametrize("method", [PLKNN, PLCL, PLDA])
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("sparse_format", FORMATS)
-def test_every_sparse_format_gives_the_same(sparse_format, kind, method, problem):
-    X, mask, X_new = problem
-    expected = make(method).fit(X, mask).predict_proba(X_new)
-    model = make(method).fit(make_sparse(X, sparse_format, kind), mask)
-    found = model.predict_proba(make_sparse(X_new, sparse_format, kind))
-    np.testing.assert_allclose(found, expected, atol=1e-9)
-
-
-def in_two_parts(X):
-    """The same matrix with every entry stored as two halves."""
-    whole = sparse.csr_array(X)
-    parts = np.repeat(whole.data / 2, 2), np.repeat(whole.indices, 2), 2 * whole.indptr
-    return sparse.csr_array(parts, shape=X.shape)
-
-
-@every_method
-def test_entries_that_are_stored_in_two_parts_are_added_up(method, problem):
-    X, mask, X_new = problem
-    expected = make(method).fit(X, mask).predict_proba(X_new)
-    halves = in_two_parts(X)
-    model = make(method).fit(halves, mask)
-    np.testing.assert_allclose(model.predict_proba(in_two_parts(X_new)), expected, atol=1e-7)
-    assert halves.nnz == 2 * np.count_nonzero(X)  # the user's matrix is as it was
-
-
-@every_method
-def test_every_method_rejects_damaged_rows_and_sets(method, problem):
-    X, mask, X_new = problem
-    damaged = make_damaged("csr", "index too large")
-    for arguments in [(damaged, [0, 1, 0]), (np.eye(3), damaged)]:
-        with pytest.raises(ValueError, match="is a damaged sparse matrix"):
-            make(method).fit(*arguments)
-    X_new = sparse.csr_array(X_new)
-    X_new.indices[0] = 9
-    with pytest.raises(ValueError, match=r"^X is a damaged sparse matrix"):
-        make(method).fit(X, mask).predict(X_new)
 
 
 # Masks and types
@@ -190,13 +148,3 @@ def test_a_new_row_that_is_far_away_has_confidences_too(model, problem):
     np.testing.assert_array_equal(
         confidences.argmax(axis=1), model.decision_function(1e30 * X_new).argmax(axis=1)
     )
-
-
-@every_method
-def test_labels_that_differ_in_a_nul_at_the_end(method, problem):
-    X, mask, X_new = problem
-    names = np.array(["a", "a\0", "b"], dtype=object)
-    sets = [set(names[row == 1]) for row in mask]
-    named, numbered = make(method).fit(X, sets), make(method).fit(X, mask)
-    assert named.classes_.tolist() == ["a", "a\0", "b"]
-    np.testing.assert_array_equal(named.predict(X_new), names[numbered.predict(X_new)])

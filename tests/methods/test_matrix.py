@@ -39,7 +39,6 @@ from ambilearn import (
     PLDATransformer,
     PLStacking,
     PLVoting,
-    as_candidates,
 )
 
 KERNEL_METHODS = [PLCL, LALO, SURE, PLAGGD]
@@ -103,43 +102,24 @@ def fitted(method, change=None):
     return quick(method).fit(X if change is None else change(X), Y)
 
 
-def forms(every, some):
-    """Every form with a kernel method and one of neighbors, some with the other methods.
-
-    The base class of all methods reads the forms; the methods themselves see these three.
-    """
-    return [(m, form) for m in CORE_CLASSES for form in (every if m in (PLCL, PLKNN) else some)]
-
-
 # --- forms of input -----------------------------------------------------------------------------
 
-CANDIDATE_FORMS = {  # form → whether the labels have names
-    "list of sets": (to_sets, True),
-    "list of lists": (lambda Y: [sorted(s) for s in to_sets(Y)], True),
-    "tuple of tuples": (lambda Y: tuple(tuple(s) for s in to_sets(Y)), True),
-    "object array of sets": (lambda Y: np.array(to_sets(Y), dtype=object), True),
-    "Series of sets": (lambda Y: pd.Series(to_sets(Y)), True),
-    "checked candidate sets": (lambda Y: as_candidates(to_sets(Y)), True),
-    "pandas frame": (lambda Y: pd.DataFrame(Y, columns=NAMES), True),
-    "polars frame": (lambda Y: pl.DataFrame(Y, schema=list(NAMES)), True),
-    "boolean mask": (lambda Y: Y.astype(bool), False),
-    "float mask": (lambda Y: Y.astype(float), False),
-    "CSR mask": (sparse.csr_array, False),
-    "CSC mask": (sparse.csc_matrix, False),
+# All other forms are read by the base class: see tests/candidates and tests/test_validation.py.
+CANDIDATE_FORMS = {
+    "list of sets": to_sets,
+    "pandas frame": lambda Y: pd.DataFrame(Y, columns=NAMES),
+    "CSR mask": sparse.csr_array,
 }
 
 
-@pytest.mark.parametrize(
-    ("method", "form"), forms(CANDIDATE_FORMS, ["list of sets", "pandas frame", "CSR mask"])
-)
+@every_method
+@pytest.mark.parametrize("form", CANDIDATE_FORMS)
 def test_forms_of_candidates(method, form):
     X, Y, _ = ambiguous()
-    convert, named = CANDIDATE_FORMS[form]
+    convert, is_sparse = CANDIDATE_FORMS[form], form == "CSR mask"
     expected, model = fitted(method), quick(method).fit(X, convert(Y))
-    assert isinstance(model.label_distributions_, sparse.csr_array) == (
-        form in ("CSR mask", "CSC mask")
-    )
-    assert model.classes_.tolist() == (NAMES.tolist() if named else [0, 1, 2, 3])
+    assert isinstance(model.label_distributions_, sparse.csr_array) == is_sparse
+    assert model.classes_.tolist() == ([0, 1, 2, 3] if is_sparse else NAMES.tolist())
     assert_same_fit(model, expected, X, X)
     np.testing.assert_array_equal(model.predict(X), model.classes_[expected.predict(X)])
     np.testing.assert_array_equal(
@@ -150,17 +130,13 @@ def test_forms_of_candidates(method, form):
 
 FEATURE_FORMS = {
     "list": (lambda X: X.tolist(), 1e-9),
-    "Fortran order": (np.asfortranarray, 1e-6),
-    "every second row of a larger array": (lambda X: np.repeat(X, 2, axis=0)[::2], 1e-6),
     "pandas frame": (lambda X: pd.DataFrame(X, columns=list("abcd")), 1e-6),
-    "polars frame": (lambda X: pl.DataFrame(X, schema=list("abcd")), 1e-6),
     "CSR": (sparse.csr_array, 1e-6),
-    "CSC": (sparse.csc_matrix, 1e-6),
-    "COO": (sparse.coo_array, 1e-6),
 }
 
 
-@pytest.mark.parametrize(("method", "form"), forms(FEATURE_FORMS, ["list", "pandas frame", "CSR"]))
+@every_method
+@pytest.mark.parametrize("form", FEATURE_FORMS)
 def test_forms_of_features(method, form):
     X, Y, _ = ambiguous()
     X = with_zeros(X)

@@ -1,8 +1,6 @@
 """What the methods with neighbors have in common: how they search, and sparse masks."""
 
 import pickle
-import tracemalloc
-import warnings
 
 import numpy as np
 import pytest
@@ -10,10 +8,9 @@ from problems import ambiguous
 from scipy import sparse
 from sklearn.neighbors import KNeighborsTransformer, RadiusNeighborsTransformer
 
-from ambilearn import IPAL, LALO, PLAGGD, PLCL, PLDA, PLKNN, PLDATransformer, as_candidates
+from ambilearn import IPAL, LALO, PLAGGD, PLCL, PLDA, PLKNN, PLDATransformer
 
 METHODS = [PLCL, PLAGGD, LALO, IPAL, PLDA, PLKNN]
-ASKING = [IPAL, PLDA, PLKNN]  # new rows ask for neighbors too
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -48,13 +45,6 @@ def test_other_neighbors_give_another_answer(method):
         assert np.abs(other.label_distributions_ - exact.label_distributions_).max() > 1e-3
 
 
-@pytest.mark.parametrize("method", [PLCL, PLAGGD, LALO])
-def test_a_kernel_matrix_has_no_rows_to_search(method):
-    X, Y, _ = ambiguous(n=20)
-    with pytest.raises(ValueError, match="neighbors must be 'auto' or 'exact'"):
-        method(kernel="precomputed", neighbors=KNeighborsTransformer()).fit(X @ X.T, Y)
-
-
 # --- sparse masks -------------------------------------------------------------------------------
 
 
@@ -67,30 +57,6 @@ def test_augmented_rows_are_the_same_for_a_sparse_mask(assignment):
     np.testing.assert_allclose(found, expected, atol=1e-9)
     assert isinstance(thin.label_distributions_, sparse.csr_array)
     np.testing.assert_allclose(thin.transform(X[60:]), dense.transform(X[60:]), atol=1e-9)
-
-
-@pytest.mark.parametrize("method", ASKING)
-def test_nothing_dense_is_made_of_rows_and_many_labels(method):
-    """3 000 rows × 20 000 labels would take 480 MB, and 60 MB as a mask."""
-    n, n_labels = 3000, 20_000
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(n, 5))
-    labels = rng.integers(n_labels, size=3 * n)
-    mask = sparse.coo_array((np.ones(3 * n, bool), (np.repeat(np.arange(n), 3), labels)))
-    mask = sparse.csr_array(mask, shape=(n, n_labels))
-    tracemalloc.start()
-    try:
-        model = method().fit(X, mask)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert peak < n * n_labels
-    assert model.label_distributions_.shape == (n, n_labels)
-    assert model.label_distributions_.nnz == as_candidates(mask).indptr[-1]
-    assert (model.label_distributions_.sum(axis=1) > 0.999).all()
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert model.predict_proba(X[:2]).shape == (2, n_labels)
 
 
 def test_graph_does_not_depend_on_row_blocks(monkeypatch):

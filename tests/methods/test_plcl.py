@@ -6,7 +6,6 @@ from literal import LiteralPLCL, kernel_classifier
 from optimality import assert_no_better_confidences
 from problems import ambiguous
 from scipy.spatial.distance import cdist, pdist
-from sklearn.model_selection import cross_val_score
 
 from ambilearn import PLCL
 
@@ -188,22 +187,3 @@ def test_training_outputs():
         < -0.8
     )
     assert np.abs(total[candidates] - 1).mean() < 0.25
-
-
-def test_cross_validation_slices_a_precomputed_kernel():
-    X, Y, _ = ambiguous(n=60)
-    K = X @ X.T
-    given_K = cross_val_score(PLCL(kernel="precomputed"), K, Y, cv=3)
-    np.testing.assert_allclose(given_K, cross_val_score(PLCL(kernel="linear"), X, Y, cv=3))
-
-
-def test_a_second_fit_replaces_the_first():
-    X, Y, _ = ambiguous()
-    model = PLCL().fit(X, Y).set_params(graph=False, complementary=False, kernel="linear")
-    model.fit(X[:, :2], Y)
-    for name in ("graph_", "complementary_distributions_", "dual_coef_", "X_fit_"):
-        assert not hasattr(model, name)
-    assert model.n_features_in_ == 2
-    with pytest.raises(ValueError, match="empty"):
-        model.fit(X, np.zeros_like(Y))
-    model.predict(X[:, :2])  # a fit that was rejected leaves the model as it was

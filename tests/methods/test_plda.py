@@ -145,23 +145,6 @@ def test_names_and_frames():
     np.testing.assert_allclose(augmented.to_numpy(), PLDATransformer().fit_transform(X, Y))
 
 
-@pytest.mark.parametrize(
-    ("parameter", "value"),
-    [
-        ("lam", -1),
-        ("n_neighbors", 0),
-        ("assignment", "firm"),
-        ("max_iter", 0),
-        ("tol", -1),
-        ("neighbors", None),
-    ],
-)
-def test_errors_name_the_parameter(parameter, value):
-    X, Y, _ = ambiguous(n=20)
-    with pytest.raises(ValueError, match=f"'{parameter}' parameter of PLDATransformer"):
-        PLDATransformer(**{parameter: value}).fit(X, Y)
-
-
 # --- with a classifier behind it ----------------------------------------------------------------
 
 

@@ -93,6 +93,7 @@ def test_a_member_of_weight_zero_is_not_fitted(data):
         ({"weights": (1, 2, 3)}, r"weights has 3 entries but there are 2 members \(plcl, ipal\)"),
         ({"weights": (1, -1)}, "weight of 'ipal' is -1: weights must be finite numbers and not"),
         ({"weights": (np.nan, 1)}, "weight of 'plcl' is nan"),
+        ({"weights": ("x", 1)}, "weight of 'plcl' is 'x': weights must be finite numbers"),
         ({"weights": {"plcl": 1}}, r"weights names \['plcl'\], but the members are \['ipal', 'p"),
         ({"weights": (0, 0)}, "no members"),
         ({"estimators": []}, "no members: estimators is empty"),

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from problems import random_mask, support
+from problems import support, support_problem
 from scipy import sparse
 
 from ambilearn.backend.host import products
@@ -11,17 +11,10 @@ MASK = np.array([[1, 1, 0], [0, 1, 0], [1, 0, 1]])
 SETS = [{"anna", "bob"}, {"bob"}, {"anna", "cleo"}]
 
 
-def problem(seed, n=30, m=5, n_labels=4):
-    rng = np.random.default_rng(seed)
-    sets = support(random_mask(rng, n, n_labels))
-    values = rng.random(len(sets.labels))
-    return rng.normal(size=(n, m)), sets, values, rng
-
-
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("off_support", [0.0, 1.0])
 def test_target_sums_add_up_over_parts(form, off_support):
-    features, sets, values, _ = problem(3)
+    features, sets, values, _ = support_problem(3)
     dense = sets.scatter(values, off_support)
     whole = sets.target_sums(form(features), values, off_support)
     np.testing.assert_allclose(whole[0], features.T @ dense, atol=1e-12)
@@ -39,7 +32,7 @@ def test_target_sums_add_up_over_parts(form, off_support):
 @pytest.mark.parametrize("few", [0, 10**9])
 def test_outputs_of_pairs_do_not_depend_on_how_they_are_computed(monkeypatch, block, few):
     """By products of single pairs or of whole blocks, in blocks of any length."""
-    features, sets, _, rng = problem(4)
+    features, sets, _, rng = support_problem(4)
     coef, intercept = rng.normal(size=(5, 4)), rng.normal(size=4)
     monkeypatch.setattr("ambilearn._utils.limits.LIMIT", block)
     monkeypatch.setattr(products, "_MAX_LABELS_PER_PAIR", few)
