@@ -7,6 +7,7 @@ has computed. Candidate sets are not part of them: they may differ between the f
 
 from collections.abc import Callable
 from copy import copy
+from dataclasses import dataclass
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, Self, TypeVar
@@ -171,6 +172,7 @@ class TrainingRows:
         return self.once(("graph", *key, self.sets_key), initial_graph, geometry, candidates)
 
 
+@dataclass
 class KernelSpace:
     """The kernel of the rows of a fit: its matrix, or features with the same inner products.
 
@@ -192,20 +194,13 @@ class KernelSpace:
         Whether the matrix was computed here.
     """
 
-    def __init__(
-        self,
-        rows: TrainingRows,
-        key: tuple[Any, ...],
-        sigma: float | None = None,
-        *,
-        matrix: Array | None = None,
-        features: Matrix = None,
-        landmarks: LandmarkFeatures | None = None,
-        may_overwrite: bool = False,
-    ) -> None:
-        self.sigma, self.matrix, self.features, self.landmarks = sigma, matrix, features, landmarks
-        self.X, self._rows, self._may_overwrite = rows.X, rows, may_overwrite
-        self._key = *key, rows.weights_key
+    rows: TrainingRows
+    key: tuple[Any, ...]
+    sigma: float | None = None
+    matrix: Array | None = None
+    features: Matrix = None
+    landmarks: LandmarkFeatures | None = None
+    may_overwrite: bool = False
 
     def ridges(self, *weights: float) -> list[Ridge]:
         """A solver for each ridge weight; equal weights share one, with one factorization."""
@@ -215,11 +210,11 @@ class KernelSpace:
         return [found[distinct.index(weight)] for weight in weights]
 
     def _factor_moments(self, weights: list[float]) -> list[Ridge]:
-        rows = self._rows
-        moments = rows.once(("moments", *self._key), Moments.of, self.features, rows.row_weights)
+        rows, key = self.rows, (*self.key, self.rows.weights_key)
+        moments = rows.once(("moments", *key), Moments.of, self.features, rows.row_weights)
         how = rows.backend.factorize, self.features, rows.row_weights
         return [
-            rows.once(("factor", *self._key, weight), PrimalRidge, moments, weight, *how)
+            rows.once(("factor", *key, weight), PrimalRidge, moments, weight, *how)
             for weight in weights
         ]
 
@@ -227,25 +222,25 @@ class KernelSpace:
         """A factorization for each weight, or one if there is no memory for more."""
         found: list[DualRidge] = []
         for weight in weights:
-            is_last = self._may_overwrite and not self._rows.keep_results and weight == weights[-1]
+            is_last = self.may_overwrite and not self.rows.keep_results and weight == weights[-1]
             try:
                 found.append(self._factor(weight, overwrite=is_last))
             except Exception as error:
                 # After an attempt in place, the matrix is no longer a kernel matrix.
-                can_retry = found or (self._may_overwrite and not is_last)
+                can_retry = found or (self.may_overwrite and not is_last)
                 if not is_out_of_memory(error) or not can_retry:
                     raise
                 break
         if not found:
-            if self._rows.results is not None:
-                self._rows.results.clear()
+            if self.rows.results is not None:
+                self.rows.results.clear()
             found.append(self._factor(weights[0], overwrite=True))
         return [*found, *(found[0].with_ridge(weight) for weight in weights[len(found) :])]
 
     def _factor(self, weight: float, *, overwrite: bool) -> DualRidge:
-        rows = self._rows
+        rows = self.rows
         how = self.matrix, weight, overwrite, rows.row_weights, rows.backend.factorize
-        return rows.once(("factor", *self._key, weight), DualRidge, *how)
+        return rows.once(("factor", *self.key, rows.weights_key, weight), DualRidge, *how)
 
 
 def _features(X: Matrix, n_landmarks: int, *how: Any) -> tuple[LandmarkFeatures, Array]:

@@ -6,7 +6,6 @@ two implementations, :mod:`ambilearn.backend.host` (NumPy and SciPy) and
 :mod:`ambilearn.backend.device` (the array API), which pass the same tests.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, Protocol
@@ -41,95 +40,75 @@ class ExactSearch(Protocol):
         """
 
 
-class Backend(ABC):
+class Backend(Protocol):
     """Operations on the rows of a fit."""
 
     # --- arrays -----------------------------------------------------------------------------------
 
-    @abstractmethod
     def support(self, sets: CandidateSets) -> Any:
         """The candidate pairs of a fit, a Support with arrays of this backend."""
 
-    @abstractmethod
     def asarray(self, values: Array) -> Array:
         """Convert a NumPy array; text stays a NumPy array."""
 
-    @abstractmethod
     def take_rows(self, X: Matrix, rows: NDArray[np.intp]) -> Array:
         """Rows of an array or sparse matrix by index."""
 
-    @abstractmethod
     def take_classes(self, classes: Array, columns: Array) -> Array:
         """Labels of the given columns; text labels are a NumPy array."""
 
-    @abstractmethod
     def blocks(self, X: Matrix, numbers_per_row: int = 1) -> Iterator[slice]:
         """Slices that cover the rows of X; each row needs ``numbers_per_row`` numbers of memory."""
 
-    @abstractmethod
     def largest_magnitude(self, X: Matrix) -> float:
         """Largest absolute value in X."""
 
     # --- kernels ----------------------------------------------------------------------------------
 
-    @abstractmethod
     def squared_distances(self, X: Matrix, Z: Matrix | None = None) -> Array:
         """Squared distances of the rows of X and Z; without Z of X and X, with a zero diagonal."""
 
-    @abstractmethod
     def as_kernel(self, K: Matrix) -> Array:
         """The result of a user's kernel function as an array of this backend."""
 
-    @abstractmethod
     def whitening(self, K: Matrix) -> Array:
         r"""The matrix :math:`U\Lambda^{-1/2}` of a kernel matrix :math:`U \Lambda U^\top`."""
 
-    @abstractmethod
     def factorize(self, matrix: Matrix, ridge: float, overwrite: bool) -> Factor:
         """Cholesky factor of ``matrix + ridge * I``."""
 
     # --- neighbors and graphs ---------------------------------------------------------------------
 
-    @abstractmethod
     def unit_rows(self, X: Matrix) -> Array:
         """Rows scaled to unit length; zero rows stay zero."""
 
-    @abstractmethod
     def exact_search(self, X: Matrix) -> ExactSearch:
         """Exact neighbor search among the rows of X."""
 
-    @abstractmethod
     def neighbor_distances(self, X: Matrix, Z: Matrix, neighbor_indices: Array) -> Array:
         """Distances of the rows of X to their neighbors in Z, shape (n, k)."""
 
-    @abstractmethod
     def neighbor_products(self, X: Matrix, Z: Matrix, neighbor_indices: Array) -> Array:
         """Inner products of each row of X and its neighbors in Z, shape (n, k + 1, k + 1).
 
         The row comes first, then its neighbors.
         """
 
-    @abstractmethod
     def difference_grams(self, Z: Matrix, neighbor_indices: Array) -> Array:
         r"""Gram matrices :math:`(z_i - z_a)^\top (z_i - z_b)` over the neighbors, (n, k, k)."""
 
-    @abstractmethod
     def sum_of_forms(self, gram: Array, weights: Array) -> float:
         r"""The sum of :math:`w_i^\top B_i w_i` for matrices (n, k, k) and weights (n, k)."""
 
-    @abstractmethod
     def graph(self, neighbor_indices: Array, weights: Array) -> Matrix:
         """Graph for a fitted attribute: a CSR matrix, or a ``DeviceGraph``."""
 
-    @abstractmethod
     def symmetric_graph(self, neighbor_indices: Array, weights: Array) -> Matrix:
         r"""The graph :math:`D^{-1/2} (W + W^\top) D^{-1/2}` with the degrees *D*."""
 
-    @abstractmethod
     def count_votes(self, neighbor_indices: Array, weights: Array, table: Array) -> Array:
         """Weighted sums of the neighbors' rows of a table (m, l) or :meth:`Support.vote_table`."""
 
-    @abstractmethod
     def squared_residuals(
         self, weights: Array, products: Array, labels: Array, n_labels: int
     ) -> Array:
@@ -141,24 +120,20 @@ class Backend(ABC):
         """
 
 
-class SupportOperations(ABC):
+class SupportOperations(Protocol):
     """Operations on support vectors, which have one entry per candidate pair of a fit."""
 
     # --- support vectors and matrices -------------------------------------------------------------
 
-    @abstractmethod
     def gather(self, matrix: Matrix) -> Array:
         """Entries of an (n_rows, n_labels) matrix on the support."""
 
-    @abstractmethod
     def scatter(self, values: Array, off_support: float | Array = 0.0) -> Array:
         """Dense (n_rows, n_labels) matrix; ``off_support`` is a number, or one per row."""
 
-    @abstractmethod
     def scatter_rows(self, values: Array, off_support: float | Array, rows: slice) -> Array:
         """As :meth:`scatter`, for a slice of the rows; ``off_support`` belongs to these rows."""
 
-    @abstractmethod
     def as_output(self, values: Array, off_support: float = 0.0) -> Array:
         """Support vector for a fitted attribute: sparse if the candidates are a sparse mask.
 
@@ -166,34 +141,27 @@ class SupportOperations(ABC):
         ``off_support``.
         """
 
-    @abstractmethod
     def vote_table(self, values: Array) -> Array:
         """Support vector as the table for :meth:`Backend.count_votes`."""
 
-    @abstractmethod
     def largest(self, values: Array) -> Array:
         """Largest value of each row."""
 
-    @abstractmethod
     def best_labels(self, values: Array) -> Array:
         """Column of the largest value of each row; ties keep the label order."""
 
-    @abstractmethod
     def row_sums(self, values: Array) -> Array:
         """Sum of the values of each row."""
 
-    @abstractmethod
     def label_sums(self, values: Array) -> Array:
         """Sum of the values of each label."""
 
     @cached_property
-    @abstractmethod
     def simplex(self) -> CandidateSimplex:
         """The probability simplices over the candidates of each row."""
 
     # --- regression and graphs on the support -----------------------------------------------------
 
-    @abstractmethod
     def target_sums(
         self, features: Matrix, values: Array, off_support: float | Array
     ) -> tuple[Array, Array]:
@@ -203,18 +171,14 @@ class SupportOperations(ABC):
         off it; rows with weights *v* count :math:`v_i t_{ij}`.
         """
 
-    @abstractmethod
     def pair_outputs(self, features: Matrix, coef: Array, intercept: Array) -> Array:
         r"""Outputs :math:`w_j^\top \phi_i + b_j` of the pairs (i, j)."""
 
-    @abstractmethod
     def neighbor_graph(self, neighbor_indices: Array) -> Matrix:
         """The pattern of an adaptive graph; see :class:`~ambilearn.solvers.SupportGraph`."""
 
-    @abstractmethod
     def restrict(self, graph: Matrix) -> Matrix:
         """A graph of :meth:`Backend.graph` as a matrix on the support; supports ``@``."""
 
-    @abstractmethod
     def laplacian(self, graph: Matrix) -> Matrix:
         """The matrix *I* minus :meth:`restrict`; supports ``@``."""

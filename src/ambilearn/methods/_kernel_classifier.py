@@ -128,8 +128,8 @@ class KernelPartialLabelClassifier(WeightedRowsMixin, PartialLabelClassifier):
         if self.kernel == "linear":
             # One row per label, as in scikit-learn, so that its feature selection works.
             if space.features is None:  # the kernel is that of centered rows
-                self.coef_ = (space.X.T @ fit.coef).T
-                self.intercept_ = fit.intercept - self.coef_ @ column_centers(space.X)
+                self.coef_ = (space.rows.X.T @ fit.coef).T
+                self.intercept_ = fit.intercept - self.coef_ @ column_centers(space.rows.X)
             else:
                 self.coef_ = fit.coef.T
         elif space.landmarks is not None:
@@ -138,7 +138,7 @@ class KernelPartialLabelClassifier(WeightedRowsMixin, PartialLabelClassifier):
             self.X_fit_: Matrix = deepcopy(space.landmarks.landmarks)
         else:
             self.dual_coef_ = fit.coef
-            self.X_fit_ = None if self._pairwise else space.X
+            self.X_fit_ = None if self._pairwise else space.rows.X
 
     def _scores(self, X: Matrix) -> NDArray[np.float64]:
         if hasattr(self, "coef_"):
