@@ -4,6 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from literal import confidence_step
+from literal_methods import laplacian_step
+from optimality import assert_no_better_confidences, assert_on_candidate_simplices
 from problems import random_mask, support
 
 from ambilearn.backend import choose_backend
@@ -65,21 +67,26 @@ def test_reduced_oracle_equals_the_papers_n_times_l_variables():
     )
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_a_cost_without_a_target_agrees_with_interior_point(seed):
+    problem = Problem(seed)
+    cost, I_W = np.random.default_rng(seed).random(problem.Y.shape), np.eye(15) - problem.W
+    start, costs = problem.sets.uniform(), problem.sets.gather(cost)
+    solution = solve_confidences(problem.simplex, problem.roughness, None, 2.0, start, cost=costs)
+    expected = laplacian_step(2 * I_W.T @ I_W, problem.Y, 0.0, cost)
+    assert solution.is_optimal
+    np.testing.assert_allclose(problem.sets.scatter(solution.value), expected, atol=1e-5)
+
+
 @given(st.integers(0, 10**6), st.floats(0.001, 4), st.floats(0, 1))
 def test_feasible_and_optimal(seed, c, extra):
-    """KKT: on the positive entries of a row the gradient is constant, elsewhere not smaller."""
     problem = Problem(seed, extra=extra)
-    solution = problem.solve(c)
-    P = problem.sets.scatter(solution.value)
-    assert (P >= 0).all()
-    assert (P[problem.Y == 0] == 0).all()
-    np.testing.assert_allclose(P.sum(axis=1), 1, atol=1e-12)
+    cost = np.random.default_rng(seed).random(problem.Y.shape)
+    P = problem.sets.scatter(problem.solve(c, cost=problem.sets.gather(cost)).value)
+    assert_on_candidate_simplices(P, problem.Y)
     I_W = np.eye(len(P)) - problem.W
-    gradient = (P - problem.O) + c * I_W.T @ (I_W @ P)
-    for g, p, y in zip(gradient, P, problem.Y, strict=True):
-        level = g[p > 1e-9].max()
-        np.testing.assert_allclose(g[p > 1e-9], level, atol=1e-7)
-        assert (g[y == 1] >= level - 1e-7).all()
+    gradient = (P - problem.O) + c * I_W.T @ (I_W @ P) + cost / 2
+    assert_no_better_confidences(gradient, P, problem.Y, positive=1e-9, atol=1e-7)
 
 
 @pytest.mark.parametrize("seed", range(3))
