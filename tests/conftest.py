@@ -3,7 +3,6 @@
 import gc
 import os
 import signal
-import sys
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -167,26 +166,25 @@ def count_work(monkeypatch):
     """Counter of the kernels, factorizations, neighbor searches and graphs that are computed."""
     counts = Counter()
 
-    def count(kind, name, module="ambilearn.rows"):
-        function = getattr(sys.modules[module], name)
+    def count(kind, module, name):
+        function = getattr(module, name)
 
         def call(*arguments, **options):
             counts[kind] += 1
             return function(*arguments, **options)
 
-        monkeypatch.setattr(f"{module}.{name}", call)
+        monkeypatch.setattr(module, name, call)
 
-    import ambilearn.rows
+    from ambilearn import rows
+    from ambilearn.kernel import landmarks, primal
 
-    count("kernel", "train_kernel")
-    for solver in ("DualRidge", "PrimalRidge"):
-        count("factorization", solver)
-    count("geometry", "LocalGeometry")
-    count("graph", "initial_graph")
-    count("neighbors", "find_neighbors")
-    count("features", "landmark_features")
-    of = ambilearn.rows.Moments.of
-    monkeypatch.setattr(
-        ambilearn.rows.Moments, "of", lambda *rows: counts.update(["moments"]) or of(*rows)
-    )
+    count("kernel", rows, "train_kernel")
+    count("factorization", rows, "DualRidge")
+    count("factorization", primal, "PrimalRidge")
+    count("geometry", rows, "LocalGeometry")
+    count("graph", rows, "initial_graph")
+    count("neighbors", rows, "find_neighbors")
+    count("features", landmarks, "landmark_features")
+    of = primal.Moments.of
+    monkeypatch.setattr(primal.Moments, "of", lambda *rows: counts.update(["moments"]) or of(*rows))
     return counts

@@ -6,7 +6,7 @@ import pytest
 from markdown_pages import ROOT
 
 from ambilearn import as_candidates
-from ambilearn.kernel.landmarks import MAX_DENSE_LABELS
+from ambilearn.kernel import MAX_DENSE_LABELS
 from ambilearn.registry import METHODS, installed_methods
 from ambilearn.tables import fit_table, read_candidate_table
 from ambilearn.tables.methods import (

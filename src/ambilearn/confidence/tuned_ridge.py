@@ -27,7 +27,7 @@ from ambilearn._utils.types import RandomState
 from ambilearn.backend import HOST, index_rows
 from ambilearn.candidates import CandidateSets
 from ambilearn.confidence.held_out import join_blocks
-from ambilearn.kernel.landmarks import DEFAULT_N_LANDMARKS, MAX_EXACT_ROWS
+from ambilearn.kernel import DEFAULT_N_LANDMARKS, MAX_EXACT_ROWS
 from ambilearn.methods.sure import SURE
 from ambilearn.rows import TrainingRows
 

@@ -19,13 +19,9 @@ from ambilearn.distributed.partitions import partition_rows, restore_blocks
 from ambilearn.distributed.results import RowResults, predict_blocks, score_blocks
 from ambilearn.fitting import forget_fit, unfitted_on_error
 from ambilearn.graph.neighbors import usable_neighbors
+from ambilearn.kernel import LANDMARKS_CONSTRAINT
 from ambilearn.kernel.functions import KernelFunction
-from ambilearn.kernel.landmarks import (
-    LANDMARKS_CONSTRAINT,
-    LandmarkFeatures,
-    landmark_features,
-    sample_limit,
-)
+from ambilearn.kernel.landmarks import LandmarkFeatures, landmark_features, sample_limit
 from ambilearn.kernel.primal import Moments, PrimalRidge
 from ambilearn.kernel.ridge import RidgeFit
 from ambilearn.methods.plcl import PLCL, PLCLWeights, classifier_terms

@@ -14,7 +14,7 @@ References
 .. [2] Zhang, Tsang, Kwok. Improved Nyström low-rank approximation and error analysis. ICML 2008.
 """
 
-from numbers import Integral, Real
+from numbers import Real
 
 import numpy as np
 from array_api_compat import array_namespace, device
@@ -26,29 +26,11 @@ from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
 from ambilearn._utils.limits import threads_for
-from ambilearn._utils.sklearn_compat import Interval
 from ambilearn._utils.types import Array, Matrix, RandomState
 from ambilearn._utils.warnings import ignoring
 from ambilearn.backend import HOST, Backend
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.kernel.functions import KernelFunction, cross_kernel, mean_distance
-
-
-class _Count(Interval):
-    """Integers in an interval, without booleans, which Python treats as 0 and 1."""
-
-    def is_satisfied_by(self, val: Array) -> bool:
-        return not isinstance(val, bool) and super().is_satisfied_by(val)
-
-
-# Valid values of the parameter ``n_landmarks``, except None.
-LANDMARKS_CONSTRAINT = _Count(Integral, 1, None, closed="left")
-
-# From this many rows on, the n×n matrix of an exact kernel fills gigabytes: use landmarks.
-MAX_EXACT_ROWS = 20_000
-DEFAULT_N_LANDMARKS = 2_000
-
-MAX_DENSE_LABELS = 1000  # of a sparse mask, if a dense matrix of rows and labels is needed
 
 _MAX_SIGMA_ROWS = 5000  # maximum number of rows for the estimate of the bandwidth
 _ROWS_PER_LANDMARK = 50  # rows per landmark in k-means: more hardly change the centers
@@ -175,13 +157,3 @@ def kmeans_centers(
     with on_cpu, threads_for(0), one_thread, ignoring(ConvergenceWarning):  # of equal centers
         centers: NDArray[np.float64] = means.fit(X).cluster_centers_
     return centers
-
-
-def check_dense_labels(n_labels: int) -> None:
-    """Raise an error for a sparse mask with too many labels for the exact kernel."""
-    if n_labels > MAX_DENSE_LABELS:
-        raise ValueError(
-            "A classifier with the exact kernel needs dense matrices of rows and labels, and there "
-            f"are {n_labels} labels in a sparse mask: set n_landmarks for a kernel of low rank "
-            "(with the number of rows it is exact), or pass a dense mask if memory allows."
-        )

@@ -17,7 +17,7 @@ from ambilearn._utils.types import AnyCandidates, Estimator, Matrix, Params, Ran
 from ambilearn.backend.device_arrays import not_supported_on_device
 from ambilearn.base import PartialLabelClassifier
 from ambilearn.candidates import CandidateSets
-from ambilearn.kernel.landmarks import LANDMARKS_CONSTRAINT
+from ambilearn.kernel import LANDMARKS_CONSTRAINT
 from ambilearn.learners import find_ridge_method, is_search, method_inside, takes_row_weights
 from ambilearn.methods._members import computes_on_devices
 

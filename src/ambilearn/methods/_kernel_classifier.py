@@ -20,8 +20,8 @@ from ambilearn.base import PartialLabelClassifier
 from ambilearn.candidates import CandidateSets
 from ambilearn.fitting import WeightedRowsMixin
 from ambilearn.graph.neighbors import NEIGHBOR_CONSTRAINTS
+from ambilearn.kernel import LANDMARKS_CONSTRAINT, check_dense_labels
 from ambilearn.kernel.functions import KernelFunction, check_symmetric, cross_kernel
-from ambilearn.kernel.landmarks import LANDMARKS_CONSTRAINT, check_dense_labels
 from ambilearn.kernel.leave_one_out import LeaveOneOut
 from ambilearn.kernel.ridge import RidgeFit
 from ambilearn.rows import KernelSpace, TrainingRows

@@ -13,7 +13,7 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 from ambilearn._utils.sklearn_compat import HasMethods
 from ambilearn._utils.types import Estimator, Matrix, Params, RandomState
 from ambilearn.backend import Support
-from ambilearn.kernel.landmarks import MAX_DENSE_LABELS
+from ambilearn.kernel import MAX_DENSE_LABELS
 from ambilearn.learners import method_inside, split_rows
 from ambilearn.methods._ensemble import EnsembleClassifier, check_member
 from ambilearn.methods._members import (

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ambilearn._utils.text import shorten_repr
 from ambilearn._utils.types import Estimator, Params
-from ambilearn.kernel.landmarks import DEFAULT_N_LANDMARKS, MAX_DENSE_LABELS, MAX_EXACT_ROWS
+from ambilearn.kernel import DEFAULT_N_LANDMARKS, MAX_DENSE_LABELS, MAX_EXACT_ROWS
 from ambilearn.registry import find_method
 
 if TYPE_CHECKING:
