@@ -34,6 +34,8 @@ def read_excel(
     Raises InvalidFileError if the file is damaged or, unpacked, larger than ``max_bytes``, or has
     merged cells, a formula without a saved result, or a cell with an error such as ``#REF!``.
     """
+    if isinstance(file.read(0), str):
+        raise InvalidFileError(f"{name} is open as text: open an Excel file with mode 'rb'.")
     with requires_extra("excel", purpose="Reading Excel files"):
         import openpyxl.reader.excel
         import pandas as pd

@@ -5,9 +5,8 @@ import gzip
 import os
 import zlib
 from collections import Counter
-from collections.abc import Callable
-from functools import partial
-from io import BytesIO, StringIO
+from contextlib import nullcontext
+from io import BytesIO
 from pathlib import Path
 from typing import IO, Any
 
@@ -60,30 +59,21 @@ def read_frame(
     """
     name = source_name(source)
     format = format or find_format(name)
-    if format not in ("parquet", "xlsx"):  # whose readers name their own extras
-        with requires_extra("data", purpose="Reading tables"):
-            import pandas  # noqa: F401
-    readers: dict[str, Callable[[Any, str], DataFrame]] = {
-        "csv": partial(_read_csv, delimiter=delimiter or ",", encoding=encoding),
-        "tsv": partial(_read_csv, delimiter=delimiter or "\t", encoding=encoding),
-        "parquet": partial(_read_parquet, max_bytes=max_bytes),
-        "jsonl": partial(_read_json, encoding=encoding, is_list=False),
-        "json": partial(_read_json, encoding=encoding, is_list=True),
-        "xlsx": partial(_read_excel, sheet=sheet, max_bytes=max_bytes),
-    }
-    if format not in readers:
+    if format is None or format not in FORMATS.values():
         raise InvalidFileError(
             f"{name}: tables are read from {', '.join(FORMATS)} files; pass format= if the file "
             "has another extension. (Pickle files are never read: they can run code.)"
         )
     if sheet is not None and format != "xlsx":
         raise InvalidFileError(f"{name} is not an Excel file: leave out sheet (--sheet).")
-    _check_encoding(encoding)
-    if not isinstance(source, (str, os.PathLike)):
-        frame = readers[format](_unpacked(source, name, max_bytes), name)
-    else:
-        with open(source, "rb") as file:
-            frame = readers[format](_unpacked(file, name, max_bytes), name)
+    if encoding is not None:
+        from ambilearn.datasets.advice import check_encoding
+
+        check_encoding(encoding)
+    with (
+        open(source, "rb") if isinstance(source, (str, os.PathLike)) else nullcontext(source)
+    ) as file:
+        frame = _read(file, name, format, encoding, delimiter, sheet, max_bytes)
     check_unique_columns(name, frame)
     if frame.empty and not allow_empty:
         if not len(frame.columns):
@@ -94,6 +84,38 @@ def read_frame(
             "a row of data, add a line with the column names above it."
         )
     return frame
+
+
+def _read(
+    file: IO[Any],
+    name: str,
+    format: str,
+    encoding: str | None,
+    delimiter: str | None,
+    sheet: str | None,
+    max_bytes: int,
+) -> DataFrame:
+    is_text = isinstance(file.read(0), str)
+    if Path(name).suffix.lower() == _COMPRESSED and not is_text:
+        file = _unpacked(file, name, max_bytes)
+    if not file.seekable() and not is_text:
+        file = BytesIO(file.read())
+    if format == "xlsx":
+        from ambilearn.datasets.excel import read_excel
+
+        return read_excel(file, name, sheet=sheet, max_bytes=max_bytes)
+    if format == "parquet":
+        from ambilearn.datasets.parquet import read_parquet
+
+        return read_parquet(file, name, max_bytes=max_bytes)
+    with requires_extra("data", purpose="Reading tables"):
+        import pandas  # noqa: F401
+    found = None if is_text else _find_encoding(file, encoding)
+    if format in ("csv", "tsv"):
+        return _read_csv(file, name, delimiter or ("," if format == "csv" else "\t"), found)
+    from ambilearn.datasets.json_records import read_json
+
+    return read_json(file, name, encoding=found, is_list=format == "json")
 
 
 def find_format(name: str) -> str | None:
@@ -110,9 +132,7 @@ def find_format(name: str) -> str | None:
 
 
 def _unpacked(file: IO[Any], name: str, max_bytes: int) -> IO[Any]:
-    """The content of a file that is compressed by gzip; other files unchanged."""
-    if Path(name).suffix.lower() != _COMPRESSED or isinstance(file.read(0), str):
-        return file
+    """The content of a file that is compressed by gzip."""
     content = BytesIO()
     try:
         with gzip.open(file) as packed:
@@ -129,44 +149,9 @@ def _unpacked(file: IO[Any], name: str, max_bytes: int) -> IO[Any]:
     return content
 
 
-def _check_encoding(encoding: str | None) -> None:
-    if encoding is None:
-        return
-    try:
-        is_text = codecs.lookup(encoding)._is_text_encoding
-    except (LookupError, ValueError):
-        is_text = False
-    if not is_text:
-        raise ValueError(
-            f"There is no encoding {shorten_repr(encoding)}. Known are, for example, utf-8, cp1252 "
-            "(Western Europe), utf-16, shift_jis and gb18030."
-        )
-
-
 def source_name(source: Any) -> str:
     """Name of a file for messages."""
     return str(getattr(source, "name", "table")) if hasattr(source, "read") else str(source)
-
-
-def check_frame(name: str, frame: Any) -> None:
-    """Raise an error if a table from the user is not a data frame with different column names."""
-    if not (hasattr(frame, "columns") and hasattr(frame, "iloc")):
-        kind = type(frame)
-        raise TypeError(
-            f"{name} is of type {kind.__module__.partition('.')[0]}.{kind.__name__}: pass a pandas "
-            "DataFrame. Polars and PyArrow tables have a method to_pandas()."
-        )
-    check_unique_columns(name, frame)
-
-
-def check_text_columns(name: str, frame: DataFrame) -> None:
-    """Raise an error if a column name is not text: scikit-learn takes a number for a position."""
-    for column in frame.columns:
-        if not isinstance(column, str):
-            raise InvalidFileError(
-                f"{name}: the column name {column!r} is not text. Rename the column, or convert "
-                "all names: frame.columns = frame.columns.astype(str)."
-            )
 
 
 def check_unique_columns(name: str, frame: DataFrame) -> None:
@@ -179,25 +164,15 @@ def check_unique_columns(name: str, frame: DataFrame) -> None:
 
 def check_columns(name: str, frame: DataFrame, wanted: list[str]) -> None:
     """Raise an error that names missing columns and suggests similar ones."""
-    unknown = list(dict.fromkeys(column for column in wanted if column not in frame.columns))
-    if not unknown:
-        return
-    from ambilearn.datasets.advice import similar_columns
+    if any(column not in frame.columns for column in wanted):
+        from ambilearn.datasets.advice import missing_columns
 
-    present = [str(column) for column in frame.columns]
-    hint = similar_columns(unknown, present, [c for c in present if c not in wanted])
-    listing = ", ".join(present[:20]) + (", …" if len(present) > 20 else "")
-    noun = "column" if len(unknown) == 1 else "columns"
-    missing = ", ".join(map(repr, unknown))
-    raise InvalidFileError(f"{name} has no {noun} {missing}.{hint} It has: {listing}.")
+        raise missing_columns(name, [*map(str, frame.columns)], wanted)
 
 
-def _read_csv(
-    file: IO[Any], name: str, *, delimiter: str, encoding: str | None = None
-) -> DataFrame:
+def _read_csv(file: IO[Any], name: str, delimiter: str, encoding: str | None) -> DataFrame:
     import pandas as pd
 
-    file, encoding = _find_encoding(file, encoding)
     start = file.tell() if file.seekable() else None
     try:
         frame = pd.read_csv(
@@ -208,75 +183,25 @@ def _read_csv(
             dtype=pd.StringDtype(na_value=float("nan")),
             index_col=False,
             keep_default_na=False,
-            encoding=encoding,
+            encoding=encoding or "utf-8-sig",
             low_memory=False,
         )
     except pd.errors.EmptyDataError as error:
         raise InvalidFileError(_EMPTY_FILE.format(name=name)) from error
-    except UnicodeDecodeError as error:
-        from ambilearn.datasets.advice import not_text
-
-        raise not_text(file, name, encoding, error) from error
     except (ValueError, OverflowError) as error:  # pandas' parser errors are ValueErrors
-        from ambilearn.datasets.advice import first_line, other_delimiter
+        from ambilearn.datasets.advice import invalid_csv
 
-        heading = first_line(file, start, encoding)
-        if delimiter not in heading and (found := other_delimiter(heading)):
-            raise InvalidFileError(f"{name} cannot be read. {found}") from error
-        raise InvalidFileError(
-            f"{name} is not a valid CSV file: {' '.join(str(error).split())}. Put text that "
-            f"contains the delimiter {delimiter!r} into quotes; if the file has another delimiter, "
-            "set it."
-        ) from error
+        raise invalid_csv(file, start, name, delimiter, encoding or "utf-8-sig", error) from error
     heading, frame = frame.iloc[0].to_list(), frame.iloc[1:].reset_index(drop=True)
     frame.columns = pd.Index(heading, dtype=object)
     return frame
 
 
-def _find_encoding(file: IO[Any], encoding: str | None = None) -> tuple[IO[Any], str]:
-    """The file at its start, and its encoding: as given, by the byte-order mark, or UTF-8."""
-    if isinstance(file.read(0), str):
-        return file, "utf-8-sig"
-    file = _seekable(file)
+def _find_encoding(file: IO[bytes], encoding: str | None) -> str | None:
+    """Encoding of a binary file: as given or by its byte-order mark; None for UTF-8."""
     if encoding is not None:
-        utf8 = codecs.lookup(encoding).name == "utf-8"
-        return file, "utf-8-sig" if utf8 else encoding  # reads text with and without a mark
+        return None if codecs.lookup(encoding).name == "utf-8" else encoding
     start = file.tell()
     begin = file.read(4)
     file.seek(start)
-    found = (name for mark, name in _BYTE_ORDER_MARKS.items() if begin.startswith(mark))
-    return file, next(found, "utf-8-sig")
-
-
-def _seekable(file: IO[Any]) -> IO[Any]:
-    return file if file.seekable() else BytesIO(file.read())
-
-
-def _read_json(file: IO[Any], name: str, *, encoding: str | None, is_list: bool) -> DataFrame:
-    from ambilearn.datasets.json_records import read_lines, read_list
-
-    file, found = _find_encoding(file, encoding)
-    if encoding is not None or found != "utf-8-sig":  # line breaks may be several bytes
-        content = file.read()
-        try:
-            text = content if isinstance(content, str) else content.decode(found)
-        except UnicodeDecodeError as error:
-            from ambilearn.datasets.advice import not_text
-
-            raise not_text(BytesIO(content), name, found, error) from error
-        file = StringIO(text, newline="\n")
-    return read_list(file, name) if is_list else read_lines(file, name)
-
-
-def _read_parquet(file: IO[Any], name: str, *, max_bytes: int) -> DataFrame:
-    from ambilearn.datasets.parquet import read_parquet
-
-    return read_parquet(_seekable(file), name, max_bytes=max_bytes)
-
-
-def _read_excel(file: IO[Any], name: str, *, sheet: str | None, max_bytes: int) -> DataFrame:
-    from ambilearn.datasets.excel import read_excel
-
-    if isinstance(file.read(0), str):
-        raise InvalidFileError(f"{name} is open as text: open an Excel file with mode 'rb'.")
-    return read_excel(_seekable(file), name, sheet=sheet, max_bytes=max_bytes)
+    return next((name for mark, name in _BYTE_ORDER_MARKS.items() if begin.startswith(mark)), None)

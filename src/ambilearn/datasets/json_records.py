@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from io import BytesIO, StringIO
 from typing import IO, Any
 
 import numpy as np
@@ -12,10 +13,26 @@ from ambilearn._utils.types import DataFrame
 from ambilearn.datasets.errors import InvalidFileError
 
 
-def read_lines(file: IO[Any], name: str) -> DataFrame:
-    """Read an object per line, one for each row."""
+def read_json(file: IO[Any], name: str, *, encoding: str | None, is_list: bool) -> DataFrame:
+    """Read a list of objects, or an object per line, one for each row.
+
+    ``encoding`` is that of a binary file, if it is not UTF-8.
+    """
     import pandas as pd
 
+    if encoding is not None:  # line breaks may be several bytes
+        content = file.read()
+        try:
+            file = StringIO(content.decode(encoding), newline="\n")
+        except UnicodeDecodeError as error:
+            from ambilearn.datasets.advice import not_text
+
+            raise not_text(BytesIO(content), name, encoding, error) from error
+    records = _parse_list(file, name) if is_list else _parse_lines(file, name)
+    return pd.DataFrame(records, dtype=object)
+
+
+def _parse_lines(file: IO[Any], name: str) -> list[Any]:
     records = []
     for number, line in enumerate(file, start=1):
         if not line.strip():
@@ -27,20 +44,17 @@ def read_lines(file: IO[Any], name: str) -> DataFrame:
                 "be one row."
             )
         records.append(record)
-    return pd.DataFrame(records, dtype=object)
+    return records
 
 
-def read_list(file: IO[Any], name: str) -> DataFrame:
-    """Read a list of objects, one for each row."""
-    import pandas as pd
-
+def _parse_list(file: IO[Any], name: str) -> list[Any]:
     records = _parse_json(name, file.read())
     if not isinstance(records, list) or not all(isinstance(each, dict) for each in records):
         raise InvalidFileError(
             f"{name}: expected a list of objects, one for each row: [{{…}}, {{…}}]. A file with "
             "one object per line is JSON lines: .jsonl."
         )
-    return pd.DataFrame(records, dtype=object)
+    return records
 
 
 def _parse_json(where: str, text: Any) -> Any:

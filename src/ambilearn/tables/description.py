@@ -7,13 +7,8 @@ from typing import Any, TypeVar
 
 from ambilearn._utils.text import MISSING_WORDS, normalize_text
 from ambilearn._utils.types import DataFrame, Label
-from ambilearn.datasets.frames import (
-    check_frame,
-    check_text_columns,
-    find_format,
-    read_frame,
-    source_name,
-)
+from ambilearn.datasets.advice import check_frame, check_text_columns
+from ambilearn.datasets.frames import check_unique_columns, find_format, read_frame, source_name
 
 # Which `clean` writes; adding one also takes a line in `clean.append_results`.
 NEW_COLUMNS = ("label", "score", "confidence", "doubt", "suggestion", "review_rank")
@@ -44,6 +39,7 @@ class FileFormat:
         if hasattr(source, "columns"):
             name = getattr(source, "attrs", {}).get(FILE_NAME, "table")
             check_frame(name, source)
+            check_unique_columns(name, source)
             check_text_columns(name, source)
             return name, source
         name = source_name(source)

@@ -13,7 +13,8 @@ from ambilearn._utils.text import pluralize, shorten_list, shorten_repr
 from ambilearn._utils.types import Array, DataFrame
 from ambilearn._utils.warnings import warn_user
 from ambilearn.confidence.calibration import Calibration
-from ambilearn.datasets.frames import check_frame
+from ambilearn.datasets.advice import check_frame
+from ambilearn.datasets.frames import check_unique_columns
 from ambilearn.tables.columns import Column, parse_features
 from ambilearn.tables.preprocessing import find_embeddings
 from ambilearn.tables.ranking import Choices, choose_labels
@@ -65,6 +66,7 @@ class TableModel:
     ) -> Choices:
         """Label, score, confidence and margin of each row, as :meth:`predict` takes a table."""
         check_frame(name, frame)
+        check_unique_columns(name, frame)
         features = parse_features(name, frame, self.columns, decimal, image_folders)
         if not len(features):
             return choose_labels(self.classes, np.empty((0, len(self.classes))))
