@@ -440,15 +440,10 @@ def test_its_own_warning_replaces_those_of_scikit_learn(saved, recwarn):
     assert len(recwarn) == 0
 
 
-@pytest.mark.parametrize("version", ["0.14.2", "0.17.0"])
-def test_another_skops_is_not_blamed_on_the_file(table, saved, tmp_path, monkeypatch, version):
-    fitted = fit_table(table, "plknn")
-    monkeypatch.setattr(skops, "__version__", version)
-    with pytest.raises(UnsupportedSkopsError, match=f"installed is {version}"):
+def test_another_skops_is_not_blamed_on_the_file(saved, monkeypatch):
+    monkeypatch.setattr(skops, "__version__", "0.17.0")
+    with pytest.raises(UnsupportedSkopsError, match=r"installed is 0\.17\.0"):
         load_model(saved)
-    with pytest.raises(UnsupportedSkopsError, match=f"installed is {version}"):
-        save_model(fitted, tmp_path / "model")
-    assert not (tmp_path / "model").exists()
 
 
 X, MASK, Y = ambiguous(n=30, seed=0)

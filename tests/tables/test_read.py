@@ -35,13 +35,6 @@ def test_roles_of_columns(people_csv, people):
 def test_every_cell_stays_as_it_is(people_csv, people):
     table = read_candidate_table(people_csv, candidates="names")
     pd.testing.assert_frame_equal(table.frame, people, check_dtype=False, check_column_type=False)
-    odd = csv('x,,names\n007,"a ""b"", c",p|q\n1.0,NA,q\n , ,p\n')
-    assert odd.frame.to_numpy().tolist() == [
-        ["007", 'a "b", c', "p|q"],
-        ["1.0", "NA", "q"],
-        [" ", " ", "p"],
-    ]
-    assert list(odd.frame) == ["x", "", "names"]
 
 
 def test_features_are_ready_for_a_method():
@@ -66,27 +59,10 @@ def test_truth_that_is_a_word_for_missing_is_not_known():
     assert csv(text, truth="t").truth == ["NA", None, "b"]  # a label of this table
 
 
-def test_corrections_are_applied():
-    corrections = io.StringIO("row,candidates,label\n0,a|b,b\n2,b|c,zoe\n")
-    table = csv("x,names\n1,a|b\n2,a\n3,b|c\n", checked=corrections)
-    assert table.candidates.to_sets() == [{"b"}, {"a"}, {"zoe"}]
-    assert table.texts == ["a|b", "a", "b|c"]
-    assert table.corrections.labels == {0: "b", 2: "zoe"}
-    assert table.corrections.new_labels == ["zoe"]
-
-
-@pytest.mark.parametrize(
-    ("text", "options", "message"),
-    [
-        ("x;names\n1;a\n", {}, r"no column 'names'.*separated by ';'.*x;names"),
-        ("x,names\n1,a\n", {"exclude": ["y"]}, r"no column 'y'"),
-        ("x,x,names\n1,2,a\n", {}, r"'x' occurs more than once"),
-    ],
-)
-def test_errors(text, options, message):
-    with pytest.raises(InvalidFileError, match=message) as caught:
-        csv(text, **options)
-    assert "\n" not in str(caught.value)
+@pytest.mark.parametrize("option", ["candidates", "features", "exclude", "categorical"])
+def test_columns_that_are_missing_are_named(option):
+    with pytest.raises(InvalidFileError, match="no column 'y'"):
+        csv("x,names\n1,a\n", **{option: ["y"]})
 
 
 def test_new_columns_need_new_names():
