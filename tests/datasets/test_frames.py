@@ -349,6 +349,21 @@ def test_repeated_text_in_parquet_counts_in_full(nested, tmp_path):
         assert [list(each) for each in back] == rows.to_pylist() if nested else back[0] == cell
 
 
+@pytest.mark.parametrize("encoding", ["DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"])
+def test_text_in_parquet_may_be_stored_as_changes(encoding, tmp_path):
+    """Such text cannot be read as a dictionary, and the file was called invalid."""
+    cells = [["x" * 10_000, f"y{i}"] for i in range(2000)]
+    table = pa.table({"a": cells, "index": ["é", None] * 1000})
+    options = {"use_dictionary": False, "compression": "zstd"}
+    encodings = {"a.list.element": encoding, "index": encoding}
+    parquet.write_table(table, tmp_path / "t.parquet", column_encoding=encodings, **options)
+    back = read_frame(tmp_path / "t.parquet")
+    assert [list(each) for each in back["a"]] == cells
+    assert back["index"].isna().tolist() == [False, True] * 1000
+    with pytest.raises(InvalidFileError, match="bytes in memory, more than max_bytes"):
+        read_frame(tmp_path / "t.parquet", max_bytes=10**6)
+
+
 def test_long_values_of_fixed_length_in_parquet_count_in_full(tmp_path):
     rows = pa.array([b"x" * 10_000] * 1000, pa.binary(10_000))
     parquet.write_table(pa.table({"a": rows}), tmp_path / "t.parquet")

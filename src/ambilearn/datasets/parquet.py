@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _UNNAMED = re.compile(r"__index_level_\d+__")  # as pandas writes an index without a name
-_BATCH_ROWS = 1024  # that are unpacked at once
+_BATCH_ROWS = 1024  # that are unpacked at once, at most
 
 
 def read_parquet(file: IO[Any], name: str, *, max_bytes: int) -> "pd.DataFrame":
@@ -40,21 +40,37 @@ def _read_batches(opened: Any, file: IO[Any], name: str, index: list[Any], max_b
 
     Texts stay in dictionaries until their size is known: a small file may repeat a long text.
     """
+    schema = opened.schema_arrow
+    leaves = [opened.schema.column(j) for j in range(opened.metadata.num_columns)]
+    texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
+    try:
+        table = _read_bounded(opened, file, texts, _BATCH_ROWS, name, max_bytes)
+    except OSError as error:
+        if "Not yet implemented" not in str(error):
+            raise
+        # Texts that are stored as changes of the text before are read into no dictionary. None is
+        # longer than all changes together.
+        n_rows = max(1, min(_BATCH_ROWS, max_bytes // max(1, _unpacked_size(opened))))
+        table = _read_bounded(opened, file, [], n_rows, name, max_bytes)
+    kept = [c for c in schema.names if c not in index or not _UNNAMED.fullmatch(c)]
+    return table.cast(schema).select(kept)
+
+
+def _read_bounded(
+    opened: Any, file: IO[Any], dictionaries: list[str], n_rows: int, name: str, max_bytes: int
+) -> Any:
+    """The table, with some columns as dictionaries; ``n_rows`` are unpacked at once."""
     from pyarrow import Table
     from pyarrow.parquet import ParquetFile
 
-    schema, size = opened.schema_arrow, 0
-    leaves = [opened.schema.column(j) for j in range(opened.metadata.num_columns)]
-    texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
-    packed = ParquetFile(file, metadata=opened.metadata, read_dictionary=texts)
-    batches = []
-    for batch in packed.iter_batches(batch_size=_BATCH_ROWS):
+    packed = ParquetFile(file, metadata=opened.metadata, read_dictionary=dictionaries)
+    batches, size = [], 0
+    for batch in packed.iter_batches(batch_size=n_rows):
         size += sum(map(_unpacked_bytes, batch.columns))
         if size > max_bytes:
             raise too_large(name, size, max_bytes)
         batches.append(batch)
-    table = Table.from_batches(batches, packed.schema_arrow).cast(schema)
-    return table.drop_columns([c for c in schema.names if c in index and _UNNAMED.fullmatch(c)])
+    return Table.from_batches(batches, packed.schema_arrow)
 
 
 def _unpacked_bytes(array: Any) -> int:
