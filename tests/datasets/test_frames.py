@@ -364,6 +364,12 @@ def test_text_in_parquet_may_be_stored_as_changes(encoding, tmp_path):
         read_frame(tmp_path / "t.parquet", max_bytes=10**6)
 
 
+def test_views_of_text_in_parquet(tmp_path):
+    pytest.importorskip("pyarrow", minversion="20")  # earlier versions cannot write them
+    parquet.write_table(pa.table({"a": pa.array(["x", None], pa.string_view())}), tmp_path / "t.pq")
+    assert read_frame(tmp_path / "t.pq")["a"].fillna("").to_list() == ["x", ""]
+
+
 def test_long_values_of_fixed_length_in_parquet_count_in_full(tmp_path):
     rows = pa.array([b"x" * 10_000] * 1000, pa.binary(10_000))
     parquet.write_table(pa.table({"a": rows}), tmp_path / "t.parquet")

@@ -40,6 +40,8 @@ def _read_batches(opened: Any, file: IO[Any], name: str, index: list[Any], max_b
 
     Texts stay in dictionaries until their size is known: a small file may repeat a long text.
     """
+    from pyarrow import large_string, types
+
     schema = opened.schema_arrow
     leaves = [opened.schema.column(j) for j in range(opened.metadata.num_columns)]
     texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
@@ -52,6 +54,9 @@ def _read_batches(opened: Any, file: IO[Any], name: str, index: list[Any], max_b
         # longer than all changes together.
         n_rows = max(1, min(_BATCH_ROWS, max_bytes // max(1, _unpacked_size(opened))))
         table = _read_bounded(opened, file, [], n_rows, name, max_bytes)
+    for i, field in enumerate(schema):
+        if types.is_string_view(field.type):  # which Arrow does not make of a dictionary
+            schema = schema.set(i, field.with_type(large_string()))
     kept = [c for c in schema.names if c not in index or not _UNNAMED.fullmatch(c)]
     return table.cast(schema).select(kept)
 
