@@ -7,7 +7,7 @@ that depend on the instance. All of them keep the true label, unless there is no
 from collections.abc import Collection
 from dataclasses import dataclass
 from math import floor
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.datasets.false_labels import (
     Sampler,
     check_noise,
+    check_probability,
     confusion_probabilities,
     coupled_label_sampler,
     distinct_label_sampler,
@@ -195,7 +196,7 @@ def make_candidates(
     truth = _check_true_labels(y, classes)
     codes, n_labels = truth.labels, len(truth.classes)
     rng = np.random.default_rng(check_random_state(random_state).randint(2**32, dtype=np.uint64))
-    p = _check_probability("p", p)
+    p = check_probability("p", p)
     eta = _check_eta(noise, eta)
     coupled = None
     if kind == "controlled":
@@ -211,11 +212,11 @@ def make_candidates(
             raise ValueError(
                 "kind='flip' needs q, the probability of a false label: pass for example q=0.1."
             )
-        q = _check_probability("q", q)
+        q = check_probability("q", q)
         draw = flip_sampler(lambda rows: np.full((1, n_labels), q), n_labels, rng)
     elif kind == "instance":
         _check_unused(kind, r=None if r == 1 else r, epsilon=epsilon)
-        q = _check_probability("q", 1.0 if q is None else q)
+        q = check_probability("q", 1.0 if q is None else q)
         draw = flip_sampler(confusion_probabilities(truth, X, proba, q, rng), n_labels, rng)
     else:
         raise ValueError(f"kind must be 'controlled', 'flip' or 'instance', got {kind!r}.")
@@ -350,12 +351,6 @@ def _check_eta(noise: str | None, eta: float | None) -> float:
     return float(eta)
 
 
-def _check_probability(name: str, value: Any) -> float:
-    if not isinstance(value, Real) or not 0 <= float(value) <= 1:
-        raise ValueError(f"{name} must be a number between 0 and 1, got {value!r}.")
-    return float(value)
-
-
 def _check_r(r: Any, n_labels: int) -> int:
     if n_labels == 1:
         raise ValueError(
@@ -375,6 +370,6 @@ def _draw_coupled_labels(
     if r != 1:
         raise ValueError(f"epsilon is defined only for r=1, got r={r!r}: pass only one of them.")
     _check_r(r, n_labels)
-    if _check_probability("epsilon", epsilon) != 1 and n_labels == 2:
+    if check_probability("epsilon", epsilon) != 1 and n_labels == 2:
         raise ValueError("With two labels the false label is always the same: epsilon must be 1.")
     return (np.arange(n_labels) + rng.integers(1, n_labels, n_labels)) % n_labels

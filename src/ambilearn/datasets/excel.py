@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Iterator
 from datetime import datetime, time
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 from xml.etree.ElementTree import iterparse
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
@@ -14,11 +14,6 @@ from ambilearn.datasets.errors import InvalidFileError, too_large
 
 _MAX_ROWS, _MAX_COLUMNS = 2**20, 2**14  # of a sheet in Excel
 _MEMORY_PER_XML_BYTE = 16  # bytes, approximate upper bound
-
-
-class _Size(NamedTuple):
-    n_rows: int
-    n_columns: int
 
 
 def read_excel(
@@ -50,11 +45,11 @@ def read_excel(
             chosen, others = _find_sheet(workbook, name, sheet)
             where = f"{name}, sheet {chosen.title!r}"
             with workbook._archive.open(chosen._worksheet_path) as source:
-                size = _inspect_sheet(source, where)
-            if 8 * size.n_rows * size.n_columns > max_bytes:
-                raise too_large(name, 8 * size.n_rows * size.n_columns, max_bytes)
+                n_rows, n_columns = _inspect_sheet(source, where)
+            if 8 * n_rows * n_columns > max_bytes:
+                raise too_large(name, 8 * n_rows * n_columns, max_bytes)
             chosen.reset_dimensions()  # those in the file may be wrong
-            rows = list(_read_rows(chosen, where, size.n_columns, max_bytes))
+            rows = list(_read_rows(chosen, where, n_columns, max_bytes))
     except Exception as error:  # with a damaged file, openpyxl raises many kinds of errors
         cause: BaseException = error
         while cause.__cause__ is not None:  # the first cause has the shortest message
@@ -117,8 +112,8 @@ def _find_sheet(workbook: Any, name: str, wanted: str | None) -> tuple[Any, list
     return sheet, [each.title for each in sheets if each is not sheet]
 
 
-def _inspect_sheet(source: IO[bytes], where: str) -> _Size:
-    """Size of the sheet; reject formulas without result and merged cells, before reading rows."""
+def _inspect_sheet(source: IO[bytes], where: str) -> tuple[int, int]:
+    """Rows and columns of the sheet; reject formulas without result and merged cells."""
     from openpyxl.utils.cell import coordinate_to_tuple, range_boundaries
 
     column = widest = previous = 0
@@ -151,7 +146,7 @@ def _inspect_sheet(source: IO[bytes], where: str) -> _Size:
             raise InvalidFileError(
                 f"{where}: the cells {ref} are merged. Unmerge them and fill in each cell."
             )
-    return _Size(previous, widest)
+    return previous, widest
 
 
 def _read_rows(sheet: Any, where: str, n_columns: int, max_bytes: int) -> Iterator[list[str]]:

@@ -145,9 +145,6 @@ def _skip(values: Array | int, excluded: NDArray[np.intp]) -> NDArray[np.intp]:
     return values + (values >= excluded)
 
 
-NOISE_KINDS = ("swap", "drop")
-
-
 def add_noise(
     candidates: AnyCandidates,
     y: ArrayLike,
@@ -231,13 +228,16 @@ def add_noise(
 
 def check_noise(kind: Any, eta: Any) -> None:
     """Raise an error for an unknown kind of noise or an invalid probability."""
-    if kind not in NOISE_KINDS:
+    if kind not in ("swap", "drop"):
         raise ValueError(f"The noise must be 'swap' or 'drop', got {kind!r}.")
-    if not isinstance(eta, Real) or not 0 <= float(eta) <= 1:
-        raise ValueError(
-            "eta must be a number between 0 and 1, the probability that a row loses its true "
-            f"label; got {eta!r}."
-        )
+    check_probability("eta", eta)
+
+
+def check_probability(name: str, value: Any) -> float:
+    """The value, if it is a number between 0 and 1."""
+    if not isinstance(value, Real) or not 0 <= float(value) <= 1:
+        raise ValueError(f"{name} must be a number between 0 and 1, got {value!r}.")
+    return float(value)
 
 
 def swap_truth(

@@ -115,11 +115,6 @@ def _check_not_shortened(where: str, cell: Any, row: int) -> None:
         )
 
 
-def _parse_printed_array(text: str) -> list[float] | None:
-    parts = _printed_parts(text)
-    return [float(part) for part in parts] if all(map(_NUMBER.fullmatch, parts)) else None
-
-
 def _parse_vector(cell: Any) -> NDArray[np.float64] | None:
     """The numbers of a cell, NaN for those that are missing; None if it is no list of numbers."""
     if isinstance(cell, str):
@@ -128,7 +123,8 @@ def _parse_vector(cell: Any) -> NDArray[np.float64] | None:
         try:
             cell = json.loads(cell)
         except (ValueError, RecursionError):
-            cell = _parse_printed_array(cell) or None
+            parts = _printed_parts(cell)
+            cell = [*map(float, parts)] if parts and all(map(_NUMBER.fullmatch, parts)) else None
     if not _is_list(cell):
         return None
     numbers = np.asarray(cell, dtype=object)
