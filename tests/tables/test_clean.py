@@ -17,11 +17,6 @@ from ambilearn.tables.ranking import review_order
 NEW_COLUMNS = ["label", "score", "confidence", "doubt", "suggestion", "review_rank"]
 
 
-@pytest.fixture
-def table(people_csv):
-    return read_candidate_table(people_csv, candidates="names", exclude=["truth"])
-
-
 @pytest.mark.parametrize("method", installed_methods())
 def test_labels_are_candidates_and_mostly_right(table, people, method):
     cleaned = clean_table(table, method)

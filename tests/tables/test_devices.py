@@ -7,17 +7,10 @@ from scipy import sparse
 
 from ambilearn.tables import clean_table, fit_table, load_model, save_model
 from ambilearn.tables.devices import device_rows
-from ambilearn.tables.read import read_candidate_table
 
 pytest.importorskip("torch", reason="needs the extra torch")
 pytestmark = pytest.mark.array_library
 ON_DEVICE = [name for name, each in CORE_METHODS.items() if each.load()._computes_on_devices]
-
-
-@pytest.fixture
-def table(people, tmp_path):
-    people.to_csv(tmp_path / "people.csv", index=False)
-    return read_candidate_table(tmp_path / "people.csv", candidates=["names"], exclude=["truth"])
 
 
 @pytest.mark.slow

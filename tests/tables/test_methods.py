@@ -89,11 +89,6 @@ def test_a_parameter_that_no_member_has_is_rejected(key):
 
 
 @pytest.fixture
-def table(people):
-    return read_candidate_table(people, candidates="names", exclude=["truth"])
-
-
-@pytest.fixture
 def votes():
     """Rows labeled by three annotators, two of whom are right."""
     rng = np.random.default_rng(0)

@@ -11,11 +11,6 @@ from ambilearn.registry import installed_methods
 from ambilearn.tables import Judgment, clean_table, fit_table, read_candidate_table
 
 
-@pytest.fixture
-def table(people_csv):
-    return read_candidate_table(people_csv, candidates="names", exclude=["truth"])
-
-
 @pytest.mark.parametrize("method", installed_methods())
 def test_every_method_learns_the_people(table, people, method):
     fitted = fit_table(table, method)

@@ -39,17 +39,10 @@ from ambilearn.tables import (
     fit_table,
     load_model,
     model_file,
-    read_candidate_table,
     save_model,
 )
 from ambilearn.tables.model_file import _check_estimator, _describe_estimator, load_table_model
 from ambilearn.tables.ranking import Choices
-
-
-@pytest.fixture
-def table(people_csv):
-    return read_candidate_table(people_csv, candidates="names", exclude=["truth"])
-
 
 _SAVED = {}
 

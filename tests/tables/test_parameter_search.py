@@ -2,12 +2,7 @@
 
 import pytest
 
-from ambilearn.tables import fit_table, read_candidate_table
-
-
-@pytest.fixture
-def table(people_csv):
-    return read_candidate_table(people_csv, candidates="names", exclude=["truth"])
+from ambilearn.tables import fit_table
 
 
 def test_selection_tries_the_defaults_too_and_reports(table):
