@@ -31,6 +31,7 @@ _BYTE_ORDER_MARKS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
+_UTF8 = "utf-8-sig"  # with and without a mark
 _COMPRESSED = ".gz"
 _EMPTY_FILE = "{name} is empty: it has no rows and no column names. Check that it is complete."
 
@@ -110,7 +111,7 @@ def _read(
         return read_parquet(file, name, max_bytes=max_bytes)
     with requires_extra("data", purpose="Reading tables"):
         import pandas  # noqa: F401
-    found = None if is_text else _find_encoding(file, encoding)
+    found = _UTF8 if is_text else _find_encoding(file, encoding)
     if format in ("csv", "tsv"):
         return _read_csv(file, name, delimiter or ("," if format == "csv" else "\t"), found)
     from ambilearn.datasets.json_records import read_json
@@ -170,7 +171,7 @@ def check_columns(name: str, frame: DataFrame, wanted: list[str]) -> None:
         raise missing_columns(name, [*map(str, frame.columns)], wanted)
 
 
-def _read_csv(file: IO[Any], name: str, delimiter: str, encoding: str | None) -> DataFrame:
+def _read_csv(file: IO[Any], name: str, delimiter: str, encoding: str) -> DataFrame:
     import pandas as pd
 
     start = file.tell() if file.seekable() else None
@@ -183,7 +184,7 @@ def _read_csv(file: IO[Any], name: str, delimiter: str, encoding: str | None) ->
             dtype=pd.StringDtype(na_value=float("nan")),
             index_col=False,
             keep_default_na=False,
-            encoding=encoding or "utf-8-sig",
+            encoding=encoding,
             low_memory=False,
         )
     except pd.errors.EmptyDataError as error:
@@ -191,17 +192,17 @@ def _read_csv(file: IO[Any], name: str, delimiter: str, encoding: str | None) ->
     except (ValueError, OverflowError) as error:  # pandas' parser errors are ValueErrors
         from ambilearn.datasets.advice import invalid_csv
 
-        raise invalid_csv(file, start, name, delimiter, encoding or "utf-8-sig", error) from error
+        raise invalid_csv(file, start, name, delimiter, encoding, error) from error
     heading, frame = frame.iloc[0].to_list(), frame.iloc[1:].reset_index(drop=True)
     frame.columns = pd.Index(heading, dtype=object)
     return frame
 
 
-def _find_encoding(file: IO[bytes], encoding: str | None) -> str | None:
-    """Encoding of a binary file: as given or by its byte-order mark; None for UTF-8."""
+def _find_encoding(file: IO[bytes], encoding: str | None) -> str:
+    """Encoding of a binary file: as given, by its byte-order mark, or UTF-8."""
     if encoding is not None:
-        return None if codecs.lookup(encoding).name == "utf-8" else encoding
+        return _UTF8 if codecs.lookup(encoding).name == "utf-8" else encoding
     start = file.tell()
     begin = file.read(4)
     file.seek(start)
-    return next((name for mark, name in _BYTE_ORDER_MARKS.items() if begin.startswith(mark)), None)
+    return next((name for mark, name in _BYTE_ORDER_MARKS.items() if begin.startswith(mark)), _UTF8)

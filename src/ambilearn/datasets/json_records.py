@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from io import BytesIO, StringIO
+from io import BytesIO
 from typing import IO, Any
 
 import numpy as np
@@ -13,28 +13,26 @@ from ambilearn._utils.types import DataFrame
 from ambilearn.datasets.errors import InvalidFileError
 
 
-def read_json(file: IO[Any], name: str, *, encoding: str | None, is_list: bool) -> DataFrame:
+def read_json(file: IO[Any], name: str, *, encoding: str, is_list: bool) -> DataFrame:
     """Read a list of objects, or an object per line, one for each row.
 
-    ``encoding`` is that of a binary file, if it is not UTF-8.
+    ``encoding`` is that of a binary file.
     """
     import pandas as pd
 
-    if encoding is not None:  # line breaks may be several bytes
-        content = file.read()
-        try:
-            file = StringIO(content.decode(encoding), newline="\n")
-        except UnicodeDecodeError as error:
-            from ambilearn.datasets.advice import not_text
+    content = file.read()
+    try:
+        text = content if isinstance(content, str) else content.decode(encoding)
+    except UnicodeDecodeError as error:
+        from ambilearn.datasets.advice import not_text
 
-            raise not_text(BytesIO(content), name, encoding, error) from error
-    records = _parse_list(file, name) if is_list else _parse_lines(file, name)
-    return pd.DataFrame(records, dtype=object)
+        raise not_text(BytesIO(content), name, encoding, error) from error
+    return pd.DataFrame((_parse_list if is_list else _parse_lines)(text, name), dtype=object)
 
 
-def _parse_lines(file: IO[Any], name: str) -> list[Any]:
+def _parse_lines(text: str, name: str) -> list[Any]:
     records = []
-    for number, line in enumerate(file, start=1):
+    for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
         record = _parse_json(where := f"{name}, line {number}", line)
@@ -47,8 +45,8 @@ def _parse_lines(file: IO[Any], name: str) -> list[Any]:
     return records
 
 
-def _parse_list(file: IO[Any], name: str) -> list[Any]:
-    records = _parse_json(name, file.read())
+def _parse_list(text: str, name: str) -> list[Any]:
+    records = _parse_json(name, text)
     if not isinstance(records, list) or not all(isinstance(each, dict) for each in records):
         raise InvalidFileError(
             f"{name}: expected a list of objects, one for each row: [{{…}}, {{…}}]. A file with "
@@ -57,7 +55,7 @@ def _parse_list(file: IO[Any], name: str) -> list[Any]:
     return records
 
 
-def _parse_json(where: str, text: Any) -> Any:
+def _parse_json(where: str, text: str) -> Any:
     try:
         return json.loads(text, object_pairs_hook=_distinct_keys)
     except _RepeatedKeyError as error:

@@ -57,8 +57,8 @@ def _read_batches(opened: Any, file: IO[Any], name: str, index: list[Any], max_b
     for i, field in enumerate(schema):
         if types.is_string_view(field.type):  # which Arrow does not make of a dictionary
             schema = schema.set(i, field.with_type(large_string()))
-    kept = [c for c in schema.names if c not in index or not _UNNAMED.fullmatch(c)]
-    return table.cast(schema).select(kept)
+    unnamed = [c for c in schema.names if c in index and _UNNAMED.fullmatch(c)]
+    return table.cast(schema).drop_columns(unnamed)
 
 
 def _read_bounded(
