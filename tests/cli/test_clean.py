@@ -26,6 +26,7 @@ QUICK = [*CLEAN, "--method", "plknn"]  # where the method does not matter
 def test_clean(run, people_csv, people):
     status, out, _ = run("clean", people_csv, *CLEAN, "--out", "cleaned.csv")
     assert (status, out) == (0, "")
+    assert Path("cleaned.csv").read_text("utf-8") == run("clean", people_csv, *CLEAN)[1]
     cleaned = pd.read_csv("cleaned.csv", dtype=str, keep_default_na=False)
     new = ["label", "score", "confidence", "doubt", "suggestion", "review_rank"]
     assert list(cleaned) == [*people, *new]
@@ -74,22 +75,11 @@ def test_control_c_after_the_fit_writes_its_results(
 def test_the_summary_is_on_stderr(run, people_csv):
     err = run("clean", people_csv, "--candidates", "names", "--truth", "truth")[2]
     assert "60 rows, 3 labels, 1." in err
-    assert "5 features: number: height, weight; category: town; truth value: member" in err
-    assert "left out: 'id' is text with 60 different values in 60 rows" in err
     assert re.search(r"(9\d\.\d|100\.0)% of the 60 rows with a known label are right", err)
-    assert re.search(r"\d+ rows with several candidates, among them \d+ close calls?", err)
     shown = err.partition("Check these rows first")[2]
     assert shown.splitlines()[1].split()[:3] == ["row", "doubt", "suggestion"]
     assert len(shown.splitlines()[2:]) == 10
     assert "estimated share" not in err  # it cannot be estimated
-
-
-def test_without_out_the_table_goes_to_stdout(run, people_csv):
-    out, _ = run.succeeds("clean", people_csv, *QUICK)
-    assert run("clean", people_csv, *QUICK, "--out", "-")[1] == out
-    run("clean", people_csv, *QUICK, "--out", "cleaned.csv")
-    with open("cleaned.csv", encoding="utf-8") as file:
-        assert file.read() == out
 
 
 def test_the_model_is_that_of_the_same_fit(run, people_csv, monkeypatch):
@@ -108,54 +98,6 @@ def test_the_model_is_that_of_the_same_fit(run, people_csv, monkeypatch):
     assert one == other
 
 
-def test_a_forgotten_truth_is_left_out(run, people_csv):
-    """It was a feature: all labels came out right."""
-    forgotten, err = run.succeeds("clean", people_csv, "--candidates", "names")
-    assert "'truth' agrees with the labels of the rows and is not a feature" in err
-    assert "--truth truth" in err
-    assert "--categorical truth" in err
-    named, err = run.succeeds("clean", people_csv, "--candidates", "names", "--truth", "truth")
-    assert forgotten == named
-    assert "agrees" not in err
-    _, err = run.succeeds("clean", people_csv, "--candidates", "names", "--categorical", "truth")
-    assert "category: town, truth" in err
-
-
-@pytest.mark.parametrize(("missing", "n_rows"), [("any", 60), ("skip", 58)])
-def test_rows_without_candidates(run, people, missing, n_rows):
-    people.loc[[3, 8], "names"] = ""
-    people.to_csv("t.csv", index=False)
-    assert "--missing" in run.fails("clean", "t.csv", *QUICK)
-    out, err = run.succeeds("clean", "t.csv", *QUICK, "--missing", missing)
-    assert "2 rows without labels (3, 8)" in err
-    assert len(pd.read_csv(io.StringIO(out))) == n_rows
-
-
-def test_files_of_other_programs(run, people, people_csv):
-    """Latin-1 with semicolons, gzip, the second sheet, and JSON give the same labels."""
-    expected = pd.read_csv(io.StringIO(run.succeeds("clean", people_csv, *QUICK)[0]))
-    people.assign(town=people["town"].replace("Oslo", "Malmö")).to_csv(
-        "latin.csv", index=False, sep=";", encoding="cp1252"
-    )
-    people.to_csv("t.csv.gz", index=False)
-    people.to_json("t.json", orient="records")
-    with pd.ExcelWriter("t.xlsx") as book:
-        pd.DataFrame({"note": ["see the other sheet"]}).to_excel(book, sheet_name="about")
-        people.to_excel(book, sheet_name="people", index=False)
-    for name, *options in (
-        ("latin.csv", "--delimiter", ";", "--encoding", "cp1252"),
-        ("t.csv.gz",),
-        ("t.json",),
-        ("t.xlsx", "--sheet", "people"),
-    ):
-        run.succeeds("clean", name, *QUICK, *options, "--out", "out.csv")
-        delimiter = ";" if name == "latin.csv" else ","
-        found = pd.read_csv("out.csv", sep=delimiter)
-        assert found["label"].to_list() == expected["label"].to_list(), name
-    assert "--encoding cp1252" in run.fails("clean", "latin.csv", *QUICK, "--delimiter", ";")
-    assert "It has: 'about', 'people'" in run.fails("clean", "t.xlsx", *QUICK, "--sheet", "x")
-
-
 PAPER = "use --method plcl for the method of the paper"
 STACK = f"method: PLStacking (default up to 10 000 rows); {PAPER}\n"
 
@@ -166,9 +108,9 @@ def test_without_a_method_the_default_is_used_and_reported(run, people_csv, comm
     err = run(command, people_csv, *CLEAN, "--out", out)[2]
     assert STACK in err
     assert "fitting PLStacking to 60 rows" in err
-    named = run(command, people_csv, *CLEAN, "--method", "plcl", "--out", out)[2]
+    named = run(command, people_csv, *CLEAN, "--method", "PL-KNN", "--out", out)[2]
     assert "method:" not in named
-    assert "fitting PLCL to 60 rows" in named
+    assert "fitting PLKNN to 60 rows" in named
 
 
 def test_tune_set_seed_and_landmarks(run, people_csv):
@@ -206,8 +148,6 @@ TABLE = "x,names\n1,a|b\n2,b\n3,a\n"
         (TABLE, ["--candidates", "names", "--out", "t.xlsx"], "tables are written to .csv"),
         (TABLE, ["--candidates", "names", "--checked", "t.csv"], "no columns 'row', 'candidates'"),
         (TABLE, ["--candidates", "names", "--tune"], "Leave out --tune"),
-        (TABLE, ["--candidates", "names", "--encoding", "latin-99"], "no encoding 'latin-99'"),
-        (TABLE, ["--candidates", "names", "--sheet", "two"], "t.csv is not an Excel file"),
         ("a;names\n1,5;x|y\n2;x\n", ["--candidates", "names"], "--delimiter ';', and --decimal ,"),
     ],
 )
@@ -325,13 +265,6 @@ def test_a_table_with_semicolons_and_decimal_commas(run, people, people_csv):
     assert ";" not in Path("c.tsv").read_text("utf-8")  # the delimiter is that of the input
 
 
-def test_a_method_by_any_of_its_names(run, people_csv):
-    _, err = run.succeeds("clean", people_csv, *CLEAN, "--method", "PL-KNN")
-    assert "fitting PLKNN to" in err
-    err = run.fails("clean", people_csv, *CLEAN, "--method", "PL-XY", status=2)
-    assert "There is no method 'PL-XY'. The methods are: " in " ".join(err.split())
-
-
 def test_a_device(run, people_csv, torch):
     here = run("clean", people_csv, *CLEAN)[1]
     there, err = run.succeeds("clean", people_csv, *CLEAN, "--device", "cpu")
@@ -395,7 +328,6 @@ def test_given_labels_are_corrected(run, wrong_labels):
 def test_a_model_is_fitted_to_corrected_labels(run, wrong_labels):
     options = ["--given-label", "said", "--truth", "truth", "--method", "plknn"]
     _, err = run.succeeds("fit", "said.csv", *options, "--out", "said.model")
-    assert "labels changed" in err
     assert err.count("with a known label") == 1
     assert "candidate" not in err
     run.succeeds("clean", "said.csv", *options, "--out", "c.csv", "--model-out", "m.model")
@@ -410,18 +342,12 @@ def test_a_model_is_fitted_to_corrected_labels(run, wrong_labels):
         ("clean", ["--candidates", "said"], "cannot be combined with --candidates"),
         ("clean", ["--item", "x"], "cannot be combined with --candidates"),
         ("clean", ["--fast"], "--fast and --given-label cannot be combined"),
-        (
-            "clean",
-            ["--trust-candidates"],
-            "--trust-candidates and --given-label cannot be combined",
-        ),
+        ("clean", ["--trust-candidates"], "--trust-candidates and --given-label cannot be"),
         ("review", ["--fast"], "--fast and --given-label cannot be combined"),
         ("clean", ["--tune"], "--tune and --given-label cannot be combined"),
         ("clean", ["--set", "reg=1"], "require --method"),
         ("clean", ["--weight-annotators"], "no annotators to judge"),
         ("clean", ["--annotators-out", "a.csv"], "no annotators to judge"),
-        ("clean", ["--min-votes", "2"], "counts votes over several columns"),
-        ("clean", ["--truth", "said"], "cannot be the column of true labels"),
     ],
 )
 def test_options_that_do_not_fit_given_labels_are_rejected(

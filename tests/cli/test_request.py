@@ -5,7 +5,11 @@ from pathlib import Path
 import pytest
 
 from ambilearn import registry
+from ambilearn.cli.request import Request
+from ambilearn.tables.description import FileFormat, TableDescription
 
+FORMAT = {"encoding": "cp1252", "delimiter": ";", "decimal": ",", "sheet": "2", "format": "tsv"}
+ROLES = {"sep": "/", "truth": "t", "min_votes": 2, "missing": "skip", "na_is_label": True}
 IMAGES = ["--candidates", "names", "--image", "photo"]
 
 
@@ -15,6 +19,17 @@ def photos():
     rows = "".join(f"{i}.jpg,{i % 4},{'a|b' if i % 3 else 'b'}\n" for i in range(30))
     Path("photos.csv").write_text(f"photo,size,names\n{rows}")
     return "photos.csv"
+
+
+def test_the_description_of_the_table_has_the_options():
+    """What they do is tested with the tables and their readers."""
+    form = {"candidates": ("names",), "given_label": None}
+    form |= dict.fromkeys(["item", "annotator", "answer", "features_from"])
+    found = Request.from_options("t.csv", form | FORMAT | ROLES | {"seed": 3, "tune": True})
+    assert found.table == TableDescription(
+        source="t.csv", candidates=("names",), file=FileFormat(**FORMAT), **ROLES
+    )
+    assert (found.seed, found.tune) == (3, True)
 
 
 def test_images_are_no_feature_of_other_methods(run, photos):

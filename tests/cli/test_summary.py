@@ -148,6 +148,13 @@ def test_the_table(said, table):
     assert lines[2] == "left out: 'id' is text with 60 different values in 60 rows"
 
 
+def test_the_column_that_joins_answers_and_features_is_named(said):
+    answers = pd.DataFrame({"file": ["p", "q"], "ann": ["gnu", "emu"]})
+    items = pd.DataFrame({"file": ["p", "q"], "x": [1, 2]})
+    table = read_candidate_table(answers, candidates=["ann"], features_from=items)
+    assert "answers and features are joined by the column 'file'\n" in said(describe_table, table)
+
+
 def test_a_truth_among_the_features_is_noticed(said, people):
     table = read_candidate_table(people, candidates="names", categorical=["truth"])
     text = said(describe_table, table)

@@ -84,6 +84,17 @@ def test_the_first_of_several_sheets_is_read_and_named():
     assert caught[0].filename == __file__
 
 
+def test_a_sheet_is_read_by_its_name(tmp_path):
+    path = tmp_path / "t.xlsx"
+    workbook(["a"], [1], notes=["b"], more=["y"]).save(path)
+    assert list(read_frame(path, sheet="notes", allow_empty=True)) == ["b"]
+    with pytest.raises(InvalidFileError, match=r"no sheet 'x'\. It has: 'Sheet', 'notes', 'more'"):
+        read_frame(path, sheet="x")
+    (tmp_path / "t.csv").write_text("a\n1\n")
+    with pytest.raises(InvalidFileError, match="not an Excel file: leave out sheet"):
+        read_frame(tmp_path / "t.csv", sheet="notes")
+
+
 def test_a_hidden_sheet_is_not_the_first():
     book = workbook(["hidden"], [1], data=["a"])
     book.active.sheet_state = "hidden"

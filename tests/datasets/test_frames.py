@@ -52,6 +52,16 @@ def test_wide_encodings_are_detected_by_their_mark(write, encoding):
     assert read_frame(write("t.jsonl", with_mark(text, encoding)))["a"].to_list() == ["Ø\n𝄞", 2]
 
 
+def test_text_in_another_encoding(write):
+    path = write("t.csv", "näme;b\nØrsted;1\n".encode("cp1252"))
+    frame = read_frame(path, delimiter=";", encoding="cp1252")
+    assert frame.to_dict("list") == {"näme": ["Ørsted"], "b": ["1"]}
+    with pytest.raises(InvalidFileError, match=r"It is probably cp1252: .*--encoding cp1252"):
+        read_frame(path, delimiter=";")
+    with pytest.raises(ValueError, match="There is no encoding 'latin-99'"):
+        read_frame(path, encoding="latin-99")
+
+
 @pytest.mark.parametrize("format", ["csv", "jsonl"])
 def test_damaged_wide_text(write, format):
     content = with_mark("a,b\n1,2\n", "utf-16-le") + b"\x00\xdc"  # half a character

@@ -32,6 +32,17 @@ def test_roles_of_columns(people_csv, people):
     assert repr(table) == f"<CandidateTable {people_csv}: 60 rows, 4 features, 3 labels>"
 
 
+def test_a_forgotten_truth_is_left_out(people_csv):
+    """It was a feature: all labels came out right."""
+    with pytest.warns(UserWarning, match=r"'truth' agrees .*--truth truth.*--categorical truth"):
+        table = read_candidate_table(people_csv, candidates="names")
+    assert table.features.left_out["truth"] == "agrees with the labels of the rows"
+    named = read_candidate_table(people_csv, candidates="names", truth="truth")
+    assert named.features.columns == table.features.columns
+    kept = read_candidate_table(people_csv, candidates="names", categorical="truth")
+    assert "truth" in [column.name for column in kept.features.columns]
+
+
 def test_every_cell_stays_as_it_is(people_csv, people):
     table = read_candidate_table(people_csv, candidates="names")
     pd.testing.assert_frame_equal(table.frame, people, check_dtype=False, check_column_type=False)
