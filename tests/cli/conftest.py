@@ -163,3 +163,16 @@ def wrong_labels(tmp_path):
     frame = pd.DataFrame({"x": x, "said": names[given], "truth": names[y]})
     frame.to_csv("said.csv", index=False)
     return frame
+
+
+@pytest.fixture
+def groups(tmp_path):
+    """A file with twenty rows of two groups, and false candidates."""
+    lines = ["size,town,names"]
+    for i in range(20):
+        own, other = ("anna", "bob") if i % 2 else ("bob", "anna")
+        names = {0: own, 1: f"{own}|{other}", 2: f"{other}|{own}|cleo"}[i % 3]
+        lines.append(f"{i % 2 * 5 + i / 20},{['Rome', 'Oslo'][i % 2]},{names}")
+    path = tmp_path / "people.csv"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path

@@ -111,12 +111,6 @@ def test_drawn_rows_without_a_label_come_before_further_rows(cleaned):
     assert "To halve" not in output
 
 
-def test_format_of_the_output_is_checked_first(cleaned):
-    status, output = run("cleaned.csv", "--truth", "truth", "--out", "out.html")
-    assert status == 1
-    assert output.startswith("Error: out.html: tables are written to .csv")
-
-
 @pytest.mark.parametrize(
     "prefix",
     [["--prefix", "p_"], ["--label", "p_label"], ["--label", "p_label", "--score", "p_score"]],
@@ -157,6 +151,7 @@ def test_diagram(cleaned):
         (["--out", "out.csv"], "without --checked or --truth a page is written"),
         (["--truth", "truth", "--diagram", "d.txt"], "d.txt: a diagram is written to .svg, .png"),
         (["--exclude", "nobody"], "no column 'nobody'"),
+        (["--truth", "truth", "--out", "out.html"], "Error: out.html: tables are written to .csv"),
         (["--truth", "truth", "--out", "cleaned.csv"], "would overwrite an input file"),
     ],
 )

@@ -2,7 +2,6 @@
 
 import os
 from pathlib import Path
-from threading import Thread
 
 import click
 import pytest
@@ -241,27 +240,6 @@ def test_standard_streams_are_files_like_others(process, people, arguments, stre
     assert status == 1
     assert b"would overwrite an input file" in err
     assert Path("t.csv").read_bytes() == before
-
-
-@pytest.mark.slow
-def test_another_file_may_come_from_standard_input(process, people_csv):
-    arguments = ["clean", "-", *CLEAN, "--method", "plknn", "--fast", "--out", "o.csv"]
-    assert process(*arguments, stdin=people_csv)[0] == 0
-    assert Path("o.csv").read_bytes().startswith(b"id,")
-
-
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with names")
-def test_pipe_is_written_in_place(run, people_csv):
-    """It was replaced by a regular file, and the reader waited forever."""
-    os.mkfifo("out.parquet")
-    received = []
-    reader = Thread(target=lambda: received.append(Path("out.parquet").read_bytes()), daemon=True)
-    reader.start()
-    options = ["--fast", "--method", "plknn", "--out", "out.parquet"]
-    run.succeeds("clean", people_csv, *CLEAN, *options)
-    assert Path("out.parquet").is_fifo()
-    reader.join()
-    assert received[0].startswith(b"PAR1")
 
 
 @pytest.mark.slow

@@ -24,21 +24,12 @@ from ambilearn.cli.main import main
 from ambilearn.review.server import ReviewServer
 from ambilearn.tables import load_model
 
-TOWNS = ["Rome", "Oslo"]
 OPTIONS = ["--candidates", "names", "--method", "plknn", "--no-browser"]
 
 
 @pytest.fixture
-def table(tmp_path):
-    """Twenty rows of two groups."""
-    lines = ["size,town,names"]
-    for i in range(20):
-        own, other = ("anna", "bob") if i % 2 else ("bob", "anna")
-        names = {0: own, 1: f"{own}|{other}", 2: f"{other}|{own}|cleo"}[i % 3]
-        lines.append(f"{i % 2 * 5 + i / 20},{TOWNS[i % 2]},{names}")
-    path = tmp_path / "people.csv"
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return path
+def table(groups):
+    return groups
 
 
 class Process:
@@ -278,14 +269,6 @@ def test_a_table_with_a_column_score_is_cleaned_with_a_prefix(table, tmp_path, m
     assert {"score", "new_label", "new_score"} < set(pd.read_csv(out))
 
 
-def test_a_file_that_is_no_journal_is_rejected_and_kept(table, tmp_path):
-    other = tmp_path / "notes.txt"
-    other.write_text("do not lose this\n")
-    result = run("review", table, *OPTIONS, "--journal", other)
-    assert "is not the journal of a review" in result.output
-    assert other.read_text() == "do not lose this\n"
-
-
 @pytest.mark.parametrize("name", ["same.csv", "same.csv.html"])
 def test_the_journal_is_no_other_output(table, tmp_path, name):
     outputs = ["--journal", tmp_path / "same.csv", "--annotators-out", tmp_path / name]
@@ -345,15 +328,6 @@ def test_a_prepared_address_is_not_used(table):
     result = run("review", table, *OPTIONS[:-1])
     assert result.exit_code == 0, result.output
     assert "chosen-by-somebody-else" not in result.output
-
-
-def test_what_does_not_change_the_rows_continues_a_review(table, opened, tmp_path):
-    assert run("review", table, *OPTIONS[:-1]).exit_code == 0
-    with table.open("a") as file:
-        file.write("3,Rome,anna|bob\n")
-    others = ["--exclude", "town", "--image-folder", tmp_path, "--seed", 3, "--min-votes", 1]
-    result = run("review", table, *OPTIONS[:-1], *others)
-    assert result.exit_code == 0, result.output
 
 
 def test_an_invalid_character_is_reported_with_its_row(tmp_path):
