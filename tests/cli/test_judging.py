@@ -28,7 +28,7 @@ def crowd(private_machine):
 
 @pytest.mark.slow
 def test_clean_answers_in_long_form(run, crowd):
-    options = ["--truth", "truth", "--out", "c.csv", "--annotators-out", "who.csv"]
+    options = ["--truth", "truth", "--out", "c.csv", "--annotators-out", "who.csv.gz"]
     status, out, err = run("clean", "answers.csv", *LONG, *FEATURES, *options)
     assert (status, out) == (0, "")
     cleaned = pd.read_csv("c.csv")
@@ -39,11 +39,11 @@ def test_clean_answers_in_long_form(run, crowd):
     assert re.search(r"a0 +\d+ +\d+% \(\d+%–\d+%\)", err)
     assert "most frequent confusions: right → given (how often)" in err
     assert re.search(r"\d\d\.\d% of the 60 rows with a known label are right", err)
-    who = pd.read_csv("who.csv")
+    who = pd.read_csv("who.csv.gz")
     assert list(who) == ["annotator", "answers", "agreement", "low", "high", "confusions"]
     assert len(who) == 7
     assert who["agreement"].is_monotonic_increasing
-    confusions = pd.read_csv("who-confusions.csv")
+    confusions = pd.read_csv("who-confusions.csv.gz")
     assert list(confusions) == ["annotator", "right", "given", "answers", "share"]
     assert set(who["annotator"]) == {"a0", "a1", "a2", "a3", "r0", "r1", "r2"}
 
@@ -141,7 +141,14 @@ def test_without_skills_votes_have_equal_weights(run, crowd, option):
         ([*WEIGHTED, "--min-votes", 2], "--weight-annotators and --min-votes cannot be combined"),
         ([*WEIGHTED, "--exclude", "truth", "--annotators-out", "w.doc"], "w.doc: tables are"),
         (
-            ["answers.csv", *LONG, *FEATURES, "--no-weight-annotators", "--annotators-out", "w"],
+            [
+                "answers.csv",
+                *LONG,
+                *FEATURES,
+                "--no-weight-annotators",
+                "--annotators-out",
+                "w.csv",
+            ],
             "--annotators-out requires --weight-annotators",
         ),
     ],

@@ -271,7 +271,7 @@ def test_a_table_with_a_column_score_is_cleaned_with_a_prefix(table, tmp_path, m
 
 @pytest.mark.parametrize("name", ["same.csv", "same.csv.html"])
 def test_the_journal_is_no_other_output(table, tmp_path, name):
-    outputs = ["--journal", tmp_path / "same.csv", "--annotators-out", tmp_path / name]
+    outputs = ["--journal", tmp_path / "same.csv", "--checked-out", tmp_path / name]
     found = run("review", table, *OPTIONS, *outputs)
     assert found.exit_code == 1
     assert f"{name} would be written twice" in found.output.replace("\n", "")

@@ -21,6 +21,7 @@ from ambilearn.cli.options import (
 )
 from ambilearn.cli.outputs import check_outputs, table_writer
 from ambilearn.cli.request import file_format, open_table
+from ambilearn.datasets.frames import split_ending
 
 if TYPE_CHECKING:
     from ambilearn.tables.audit import AuditedTable
@@ -241,7 +242,7 @@ class _Audit:
             context.command,
             without=("image", "exclude"),  # of the page
             checked=review.download,
-            out=f"{Path(context.params['table']).stem.strip('-') or 'table'}-audited.csv",
+            out=f"{split_ending(context.params['table'])[0].strip('-') or 'table'}-audited.csv",
         )
         self.console.say("To use the labels that you download from the page:")
         self.console.say(f"  {further}")

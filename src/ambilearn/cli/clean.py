@@ -20,14 +20,9 @@ from ambilearn.cli.options import (
     votes_options,
 )
 from ambilearn.cli.outputs import table_writer
-from ambilearn.cli.plan import choose_method, make_plan
+from ambilearn.cli.plan import choose_method, clean_as_requested, make_plan
 from ambilearn.cli.request import Request
-from ambilearn.cli.summary import (
-    describe_accuracy,
-    describe_calibration,
-    describe_cleaned,
-    describe_model,
-)
+from ambilearn.cli.summary import describe_cleaned
 
 if TYPE_CHECKING:
     from ambilearn.tables.candidate_table import CandidateTable
@@ -87,8 +82,6 @@ def write_results(
 
     ``request`` is what the table was read by; corrections of the table count.
     """
-    from ambilearn.tables.clean import clean_table
-
     if out is None:
         if model_out is not None:
             plan = make_plan(console, request, table, new_rows=True)
@@ -122,14 +115,8 @@ def write_results(
             plan = choose_method(console, request, corrected.table)
             write_model(console, request, plan, model_out)
         return
-    plan = make_plan(console, request, table, new_rows=model_out is not None)
-    trust = request.trust_candidates
-    cleaned = clean_table(
-        **plan._asdict(), trust_candidates=trust, prefix=prefix, progress=console.stage
-    )
-    describe_model(console, cleaned.model, plan.params)
-    describe_calibration(console, cleaned.model.calibration)
-    describe_accuracy(console, cleaned.table, cleaned.choices.labels)
+    new_rows = model_out is not None
+    cleaned = clean_as_requested(console, request, table, prefix=prefix, new_rows=new_rows)
     write(cleaned.frame, [*cleaned.table.candidate_columns, *labels])
     describe_cleaned(console, cleaned)
     if model_out is not None:

@@ -66,7 +66,6 @@ def judge_annotators(console: Console, request: "Request", plan: "Plan", new_row
     """Judge the annotators and use the resulting candidates and parameters."""
     from ambilearn.tables.judging import judge_table
 
-    _check_annotators_out(request)
     judged = judge_table(
         plan.table,
         plan.method,
@@ -90,7 +89,6 @@ def clean_answers(
     """Describe a table without features, and choose its labels by the answers alone."""
     from ambilearn.tables.judging import clean_votes
 
-    _check_annotators_out(request)
     describe_table(console, table)
     cleaned, report = clean_votes(table, trust_candidates=request.trust_candidates, prefix=prefix)
     _report_annotators(console, request, report, "alone (Dawid and Skene)")
@@ -98,13 +96,6 @@ def clean_answers(
         describe_calibration(console, cleaned.table.judgment.calibration)
     describe_accuracy(console, cleaned.table, cleaned.choices.labels)
     return cleaned
-
-
-def _check_annotators_out(request: "Request") -> None:
-    from ambilearn.tables.writing import check_writable, format_of_name
-
-    if request.annotators_out:
-        check_writable(format_of_name(str(request.annotators_out)))
 
 
 def _report_annotators(

@@ -42,19 +42,16 @@ def check_outputs(
                 f"{_describe(file)} would be written twice. Choose another name for one output."
             )
         written |= names
-        if str(file) != "-":
-            _check_writable(Path(file))
-
-
-def _check_writable(file: Path) -> None:
-    try:
-        check_file_writable(file)
-    except OSError as error:
-        folder = Path(os.path.realpath(file)).parent
-        raise click.ClickException(
-            f"{file} cannot be written ({error.strerror}). Choose another file, or make it and the "
-            f"folder {folder} writable."
-        ) from error
+        if str(file) == "-":
+            continue
+        try:
+            check_file_writable(Path(file))
+        except OSError as error:
+            folder = Path(os.path.realpath(file)).parent
+            raise click.ClickException(
+                f"{file} cannot be written ({error.strerror}). Choose another file, or make it and "
+                f"the folder {folder} writable."
+            ) from error
 
 
 def _identify(file: str | Path, stream: int) -> set[Hashable]:
@@ -107,7 +104,7 @@ def table_writer(
         write_table(
             frame,
             target,
-            format=None if target is out else format,
+            format=format,
             delimiter=delimiter,
             decimal=file.decimal,
             sep=sep,

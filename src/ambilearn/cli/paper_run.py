@@ -98,19 +98,16 @@ def chosen_specs(
     help="Folder with the data files; by default AMBILEARN_DATA, then your user cache.",
 )
 def run(
-    names: tuple[str, ...],
-    quick: bool,
-    runs: int | None,
-    scaling: str | None,
-    store: Path,
-    jobs: int | None,
     select: str,
     search: str,
     scoring: str,
     methods: str | None,
     sets: str | None,
+    store: Path,
+    jobs: int | None,
     data_home: Path | None,
     again: bool,
+    **choice: Any,
 ) -> None:
     """Run the paper's experiments and store their results.
 
@@ -128,8 +125,7 @@ def run(
         how = parse_search(search, scoring)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
-    specs = chosen_specs(names, quick, runs, scaling)
-    tasks = [task for spec in specs for task in spec.tasks(select, how)]
+    tasks = [task for spec in chosen_specs(**choice) for task in spec.tasks(select, how)]
     if (wanted := _listed(sets, find_dataset)) is not None:
         tasks = [task for task in tasks if task.data in wanted]
     if (wanted := _listed(methods, find_method)) is not None:

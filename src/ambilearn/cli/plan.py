@@ -7,11 +7,42 @@ import click
 from ambilearn.cli.console import Console
 from ambilearn.cli.judging import NO_ANNOTATORS, correct_labels, judge_annotators
 from ambilearn.cli.request import Plan, Request
-from ambilearn.cli.summary import describe_table, hint_at_given_label
+from ambilearn.cli.summary import (
+    describe_accuracy,
+    describe_calibration,
+    describe_model,
+    describe_table,
+    hint_at_given_label,
+)
 from ambilearn.registry import METHODS
 
 if TYPE_CHECKING:
     from ambilearn.tables.candidate_table import CandidateTable
+    from ambilearn.tables.clean import CleanedTable
+
+
+def clean_as_requested(
+    console: Console,
+    request: Request,
+    table: "CandidateTable",
+    *,
+    prefix: str | None,
+    new_rows: bool = False,
+) -> "CleanedTable":
+    """Clean a table, and describe the model and its accuracy; without a prefix for a page."""
+    from ambilearn.tables.clean import clean_table
+
+    plan = make_plan(console, request, table, new_rows=new_rows)
+    cleaned = clean_table(
+        **plan._asdict(),
+        trust_candidates=request.trust_candidates,
+        prefix=prefix,
+        progress=console.stage,
+    )
+    describe_model(console, cleaned.model, plan.params)
+    describe_calibration(console, cleaned.model.calibration, page=prefix is None)
+    describe_accuracy(console, cleaned.table, cleaned.choices.labels)
+    return cleaned
 
 
 def make_plan(

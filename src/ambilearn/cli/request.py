@@ -12,7 +12,7 @@ from ambilearn._utils.image_files import IMAGE_ENDINGS, is_image_file
 from ambilearn._utils.types import Params
 from ambilearn.cli.console import Console
 from ambilearn.cli.outputs import check_outputs
-from ambilearn.datasets.frames import find_format
+from ambilearn.datasets.frames import find_format, split_ending
 from ambilearn.registry import METHODS
 from ambilearn.tables.description import FileFormat, TableDescription, fill
 
@@ -93,6 +93,10 @@ class Request:
                 "save a CandidateClassifier in Python with joblib, and load only files that you "
                 "trust: loading them can run any code."
             )
+        if self.annotators_out is not None:
+            from ambilearn.tables.writing import check_writable, format_of_name
+
+            check_writable(format_of_name(str(self.annotators_out)))
         check_device(console, self.device)
 
     def parameters(self) -> dict[str, Any]:
@@ -109,7 +113,10 @@ class Request:
     def outputs_of_annotators(self) -> list[Path]:
         """The tables of annotators and of their confusions: a.csv, a-confusions.csv."""
         path = self.annotators_out
-        return [] if path is None else [path, path.with_stem(f"{path.stem}-confusions")]
+        if path is None:
+            return []
+        stem, ending = split_ending(path.name)
+        return [path, path.with_name(f"{stem}-confusions{ending}")]
 
     @property
     def source(self) -> str:
@@ -120,10 +127,6 @@ class Request:
     def learns_from_images(self) -> bool:
         """Whether the method learns from the images, and from no other column."""
         return self.table.image is not None and self.method == "deepplcl"
-
-    def with_checked(self, path: Path | None) -> "Request":
-        """The request with another file of checked labels; its annotators are not written."""
-        return replace(self, table=replace(self.table, checked=path), annotators_out=None)
 
     def read(self) -> "CandidateTable":
         """Read the table; images that are neither learned from nor embedded are not a feature."""

@@ -24,15 +24,11 @@ from ambilearn.cli.options import (
     votes_options,
 )
 from ambilearn.cli.outputs import check_outputs
-from ambilearn.cli.plan import make_plan
+from ambilearn.cli.plan import clean_as_requested
 from ambilearn.cli.request import Request
 from ambilearn.cli.serve import ReviewOptions, correct_table, read_reviewed, serve_review
-from ambilearn.cli.summary import (
-    describe_accuracy,
-    describe_calibration,
-    describe_doubt,
-    describe_model,
-)
+from ambilearn.cli.summary import describe_doubt
+from ambilearn.datasets.frames import find_format, split_ending
 from ambilearn.registry import METHODS
 
 if TYPE_CHECKING:
@@ -171,18 +167,10 @@ def _write_page(console: Console, request: Request, out: Path, options: ReviewOp
 def _learn(console: Console, request: Request, table: "CandidateTable") -> "JudgedTable":
     """Clean the table, and describe the result."""
     from ambilearn.review.from_table import JudgedTable
-    from ambilearn.tables.clean import clean_table
 
-    plan = make_plan(console, request, table)
-    trust = request.trust_candidates
-    cleaned = clean_table(
-        **plan._asdict(), trust_candidates=trust, prefix=None, progress=console.stage
-    )
-    describe_model(console, cleaned.model, plan.params)
-    describe_calibration(console, cleaned.model.calibration, page=True)
-    describe_accuracy(console, cleaned.table, cleaned.choices.labels)
+    cleaned = clean_as_requested(console, request, table, prefix=None)
     describe_doubt(console, cleaned.table, cleaned.doubt)
-    return JudgedTable.of_cleaned(cleaned, METHODS[plan.method].name)
+    return JudgedTable.of_cleaned(cleaned, METHODS[cleaned.model.about["method"]].name)
 
 
 def _next_command(source: str, table: "CandidateTable", checked: str) -> str:
@@ -190,8 +178,9 @@ def _next_command(source: str, table: "CandidateTable", checked: str) -> str:
     from ambilearn.tables.description import NEW_COLUMNS
 
     name = Path("table.csv" if source == "-" else source)
-    suffix = name.suffix if name.suffix.lower() in (".tsv", ".parquet", ".jsonl") else ".csv"
-    cleaned = name.with_name(f"{name.stem}-cleaned{suffix}")
+    stem, ending = split_ending(name.name)
+    ending = ".csv" if find_format(name.name) in (None, "xlsx") else ending
+    cleaned = name.with_name(f"{stem}-cleaned{ending}")
     prefix = free_prefix(table.frame, NEW_COLUMNS)
     context = click.get_current_context()
     return command_line(context, clean, checked=checked, out=str(cleaned), prefix=prefix)

@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import click
 
@@ -60,26 +60,10 @@ class ReviewOptions:
         return list(filter(None, [self.cleaned_out, self.checked_out, self.model_out]))
 
 
-class ReviewedTable(NamedTuple):
-    """A table for a review.
-
-    Parameters
-    ----------
-    read : CandidateTable
-        The table as `clean` reads it.
-    table : CandidateTable
-        The same without the column of images as a feature.
-    image : str or None
-        This column.
-    """
-
-    read: "CandidateTable"
-    table: "CandidateTable"
-    image: str | None
-
-
-def read_reviewed(console: Console, request: Request, options: ReviewOptions) -> ReviewedTable:
-    """Read the table of a review."""
+def read_reviewed(
+    console: Console, request: Request, options: ReviewOptions
+) -> "tuple[CandidateTable, CandidateTable, str | None]":
+    """The table as `clean` reads it, without its column of images as a feature, and this column."""
     console.show("reading the table")  # before the imports, which take a while
     from ambilearn.review.from_table import drop_feature, image_column
     from ambilearn.review.record import check_number_of_rows
@@ -87,9 +71,9 @@ def read_reviewed(console: Console, request: Request, options: ReviewOptions) ->
     table = request.read()
     check_number_of_rows(len(table.frame))  # before the fit
     if options.image is not None or options.no_images:
-        return ReviewedTable(table, table, options.image)
+        return table, table, options.image
     image = image_column(table)
-    return ReviewedTable(table, drop_feature(table, image), image)
+    return table, drop_feature(table, image), image
 
 
 def serve_review(console: Console, request: Request, options: ReviewOptions) -> None:
@@ -105,12 +89,17 @@ def serve_review(console: Console, request: Request, options: ReviewOptions) -> 
 
     with ExitStack() as stack:
         process = stack.enter_context(SessionProcess())  # starts while the table is read
-        reviewed = read_reviewed(console, request.with_checked(None), options)
+        unchecked = replace(request, table=replace(request.table, checked=None))
+        read, table, image = read_reviewed(console, unchecked, options)
         if options.cleaned_out:
-            _check_columns(reviewed.read, options.cleaned_out, options.prefix)
-        journal = stack.enter_context(_open_journal(path, reviewed.table))
+            from ambilearn.tables.clean import check_new_columns
+            from ambilearn.tables.writing import check_writable, format_of_name
+
+            check_writable(format_of_name(str(options.cleaned_out)))
+            check_new_columns(read, options.prefix)
+        journal = stack.enter_context(_open_journal(path, table))
         stack.enter_context(without_pillow_warnings())
-        service = _start_session(console, request, options, process, reviewed, journal)
+        service = _start_session(console, request, options, process, table, image, journal)
         labels = service.answers.labels
         if journal.entries:
             console.say(f"{pluralize(len(labels), 'row')} settled: {path}")
@@ -120,12 +109,17 @@ def serve_review(console: Console, request: Request, options: ReviewOptions) -> 
             server.close()
             _address_file(path).unlink(missing_ok=True)
             process.end()
-            _keep_answers(console, journal)
+            try:
+                journal.keep()
+            except OSError as error:
+                console.say(f"{path} was changed, and cannot be written again ({error.strerror}).")
+            if journal.notice:
+                console.say(journal.notice, style="yellow")
             n_rows = pluralize(len(labels), "row")
             console.say(f"{n_rows} settled; the answers are in {journal.path}")
             if options.checked_out:
                 random = replay(journal.entries).random - process.progress.released
-                write_corrections(options.checked_out, labels, reviewed.table.texts, random)
+                write_corrections(options.checked_out, labels, table.texts, random)
                 console.say(f"wrote {options.checked_out}: {n_rows}")
             if not options.outputs:
                 console.say(
@@ -133,27 +127,8 @@ def serve_review(console: Console, request: Request, options: ReviewOptions) -> 
                     "--model-out FILE or --checked-out FILE."
                 )
     # The rows that were reviewed: the file may have changed in the meantime.
-    answered = reviewed.read.with_checked(labels)
+    answered = read.with_checked(labels)
     _finish(console, replace(request, annotators_out=None), answered, options, interrupts)
-
-
-def _check_columns(table: "CandidateTable", cleaned_out: Path, prefix: str) -> None:
-    """Raise an error if the cleaned table cannot be written."""
-    from ambilearn.tables.clean import check_new_columns
-    from ambilearn.tables.writing import check_writable, format_of_name
-
-    check_writable(format_of_name(str(cleaned_out)))
-    check_new_columns(table, prefix)
-
-
-def _keep_answers(console: Console, journal: "Journal") -> None:
-    """Write the journal again if it was changed after the last answer."""
-    try:
-        journal.keep()
-    except OSError as error:
-        console.say(f"{journal.path} was changed, and cannot be written again ({error.strerror}).")
-    if journal.notice:
-        console.say(journal.notice, style="yellow")
 
 
 def correct_table(console: Console, request: Request, table: "CandidateTable") -> "JudgedTable":
@@ -204,7 +179,8 @@ def _start_session(
     request: Request,
     options: ReviewOptions,
     process: "SessionProcess",
-    reviewed: ReviewedTable,
+    table: "CandidateTable",
+    image: str | None,
     journal: "Journal",
 ) -> "ReviewService":
     """Fit the method in its process, with the checked rows and the answers of the journal."""
@@ -214,13 +190,13 @@ def _start_session(
     from ambilearn.review.service import ReviewService
     from ambilearn.tables.corrections import read_corrections
 
-    table, checked = reviewed.table, request.table.checked
+    checked = request.table.checked
     given = read_corrections(checked, table.texts, table.candidates.classes, sep=table.sep)
     judged, make = _prepare(console, request, table)
     folder = Path(request.table.features_from or request.source).parent
     images = ServedImages(folder, folder, other_folders=options.image_folders)
     service = ReviewService(
-        review_from_table(judged, Layout(reviewed.image, images, options.show)),
+        review_from_table(judged, Layout(image, images, options.show)),
         journal,
         label_parser(judged.table.candidates.classes, table.sep),
         labels=given.labels,
@@ -234,20 +210,17 @@ def _start_session(
     return service
 
 
-@contextmanager
-def _open_journal(path: Path, table: "CandidateTable") -> Iterator["Journal"]:
+def _open_journal(path: Path, table: "CandidateTable") -> "Journal":
     from ambilearn.review.actions import label_parser
     from ambilearn.review.journal import Journal, JournalInUseError, ReviewedRows
 
     parse = label_parser(table.candidates.classes, table.sep)
     try:
-        journal = Journal(path, ReviewedRows.of_table(table), parse)
+        return Journal(path, ReviewedRows.of_table(table), parse)
     except JournalInUseError as error:
         _, _, address = _read_address(path)
         where = f" It is at {address}" if address else ""
         raise click.ClickException(f"{error}{where}") from error
-    with journal:
-        yield journal
 
 
 def _wait(console: Console, server: "ReviewServer", journal: Path, browser: bool) -> None:

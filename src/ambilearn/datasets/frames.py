@@ -132,6 +132,18 @@ def find_format(name: str) -> str | None:
     return format if format in ("csv", "tsv", "jsonl") else None
 
 
+def split_ending(name: str) -> tuple[str, str]:
+    """The name of a file without its folder and ending, and the ending.
+
+    >>> split_ending("tables/people.v2.csv.gz"), split_ending("answers.xlsx")
+    (('people.v2', '.csv.gz'), ('answers', '.xlsx'))
+    """
+    path = Path(name)
+    several = path.suffix.lower() == _COMPRESSED
+    ending = "".join(path.suffixes[-2:]) if several else path.suffix
+    return path.name.removesuffix(ending), ending
+
+
 def _unpacked(file: IO[Any], name: str, max_bytes: int) -> IO[Any]:
     """The content of a file that is compressed by gzip."""
     content = BytesIO()

@@ -7,7 +7,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import PurePath
+
+from ambilearn.datasets.frames import split_ending
 
 CELLS_SHOWN = 8
 MAX_ROWS = 100_000  # more rows exceed the scroll height of browsers
@@ -157,7 +158,7 @@ class Review:
     @property
     def download(self) -> str:
         """Name of the file in which the page saves the labels."""
-        stem = re.sub(r"[^\w.-]+", "-", PurePath(self.title).stem).strip("-.")
+        stem = re.sub(r"[^\w.-]+", "-", split_ending(self.title)[0]).strip("-.")
         return f"{stem or 'review'}-{'audit' if self.blind else 'corrections'}.csv"
 
     @cached_property

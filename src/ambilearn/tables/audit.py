@@ -306,6 +306,7 @@ def read_scores(
         if not 0 <= scores[i] <= 1:
             raise InvalidFileError(
                 f"{name}, column {column!r}, row {i}: expected a score between 0 and 1, found "
-                f"{shorten_repr(cell)}. Name another column with --score."
+                f"{shorten_repr(cell)}. Name another column with --score; for decimal commas use "
+                "--decimal ,"
             )
     return scores
