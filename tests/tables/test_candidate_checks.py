@@ -107,6 +107,10 @@ def test_a_label_that_is_in_nearly_every_set():
     text = check(rows)
     assert text.startswith("t.csv: 'other' is a candidate in 98% of the rows, mostly with others")
     assert check(rows[:19]) == ""  # too few to tell
+    assert check(rows, votes=True) == ""  # together, many annotators choose most labels
+    both = check([{"a", "b"}] * 20)
+    assert "'a', 'b' are candidates in 100% of the rows" in both
+    assert "in which rows they are correct" in both
     assert check([{"other", "abcd"[i % 4]} if i % 10 else {"a"} for i in range(40)]) == ""
 
 
@@ -165,7 +169,7 @@ def test_who_reads_them_as_candidates_is_told():
     with pytest.warns(UserWarning, match="table looks like answers in long form") as caught:
         read_candidate_table(answers, candidates="label")
     text = str(caught[0].message)
-    assert "--item item --annotator annotator --answer label --features-from FILE" in text
+    assert "--item item --annotator annotator --answer label, and --features-from FILE" in text
 
 
 @pytest.mark.parametrize("seed", range(5))

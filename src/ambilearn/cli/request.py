@@ -168,7 +168,8 @@ def _check_form(options: dict[str, Any], votes_alone: bool) -> None:
         if not candidates and not given_label:
             raise click.UsageError(
                 "Missing option '--candidates': name the column with the candidate labels; or use "
-                "--given-label for a column with one label per row."
+                "--given-label for a column with one label per row; or --item, --annotator and "
+                "--answer for one answer per row."
             )
     elif candidates:
         if options["annotator"] or options["answer"]:

@@ -28,16 +28,18 @@ _ENOUGH_ROWS = 20
 def warn_of_doubtful_candidates(where: str, sets: CandidateSets, *, votes: bool) -> None:
     """Warn of a label that is a candidate nearly everywhere, and of votes that mean "no answer".
 
-    ``where`` names table and columns in the message.
+    Many votes on a row contain most labels, so the first warning is not for votes. ``where`` names
+    table and columns in the message.
     """
     classes = sets.classes.tolist()
-    if everywhere := _labels_in_nearly_every_set(sets):
+    if not votes and (everywhere := _labels_in_nearly_every_set(sets)):
         share = np.sum(sets.labels == everywhere[0]) / len(sets)
         names = shorten_list([shorten_repr(classes[j]) for j in everywhere], 5)
-        are = "is a candidate" if len(everywhere) == 1 else "are candidates"
+        one = len(everywhere) == 1
+        are, they_are = ("is a candidate", "it is") if one else ("are candidates", "they are")
         warn_user(
             f"{where}: {names} {are} in {share:.0%} of the rows, mostly with others, so the sets "
-            "hardly show in which rows it is correct. If it is not a label but a default, or means "
+            f"hardly show in which rows {they_are} correct. If such a label is a default, or means "
             "'none of these', remove it from the sets."
         )
     if votes and (codes := [label for label in classes if means_no_answer(label, classes)]):
@@ -156,7 +158,8 @@ def warn_of_long_form(name: str, frame: DataFrame, column: str) -> None:
             f"{name} looks like answers in long form, one for each {item!r} and {annotator!r}, and "
             "is read as one row for each thing to label. If it is answers, use "
             "ambilearn.tables.read_candidate_table, on the command line: "
-            f"--item {item} --annotator {annotator} --answer {column} --features-from FILE."
+            f"--item {item} --annotator {annotator} --answer {column}, and --features-from FILE "
+            "for features of the items."
         )
 
 
