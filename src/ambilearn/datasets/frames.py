@@ -62,8 +62,9 @@ def read_frame(
     format = format or find_format(name)
     if format is None or format not in FORMATS.values():
         raise InvalidFileError(
-            f"{name}: tables are read from {', '.join(FORMATS)} files; pass format= if the file "
-            "has another extension. (Pickle files are never read: they can run code.)"
+            f"{name}: tables are read from {', '.join(FORMATS)} files, and .csv.gz, .tsv.gz and "
+            ".jsonl.gz; use format (--format) if the file has another extension. (Pickle files are "
+            "never read: they can run code.)"
         )
     if sheet is not None and format != "xlsx":
         raise InvalidFileError(f"{name} is not an Excel file: leave out sheet (--sheet).")
