@@ -49,7 +49,9 @@ format_options = add_options(
         metavar="CHAR",
         help="Character between the cells of a CSV table.",
     ),
-    READING.option("--encoding", metavar="NAME", help="Encoding of text, by default utf-8."),
+    READING.option(
+        "--encoding", metavar="NAME", help="Encoding of TABLE (default and output: utf-8)."
+    ),
     READING.option("--sheet", metavar="NAME", help="Sheet of an Excel file, by default the first."),
     READING.option(
         "--decimal",
