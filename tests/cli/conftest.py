@@ -1,6 +1,7 @@
 """The command line as a user runs it, in a separate folder and environment."""
 
 import os
+import signal
 import socket
 from multiprocessing.connection import wait
 
@@ -10,7 +11,7 @@ import prepared
 import pytest
 from click.testing import CliRunner
 
-from ambilearn.cli.console import user_console
+from ambilearn.cli.console import Console, user_console
 from ambilearn.cli.main import main
 from ambilearn.tables import read_candidate_table
 
@@ -150,6 +151,19 @@ def said(capsys):
         return capsys.readouterr().err
 
     return said
+
+
+@pytest.fixture
+def ctrl_c_after_the_fit(monkeypatch):
+    """Press Ctrl-C when the held-out outputs are computed."""
+    show = Console.stage
+
+    def press(console, text):
+        show(console, text)
+        if text.startswith("predicting every row"):
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(Console, "stage", press)
 
 
 @pytest.fixture

@@ -19,7 +19,6 @@ import pytest
 from annotators import write_crowd
 from click.testing import CliRunner
 
-from ambilearn.cli.console import Console
 from ambilearn.cli.main import main
 from ambilearn.review.server import ReviewServer
 from ambilearn.tables import load_model
@@ -162,16 +161,9 @@ def test_a_second_ctrl_c_skips_the_final_fit_and_keeps_the_answers(
 
 
 @pytest.mark.heavy
-def test_ctrl_c_after_the_final_fit_writes_its_labels(table, opened, tmp_path, monkeypatch):
+@pytest.mark.usefixtures("opened", "ctrl_c_after_the_fit")
+def test_ctrl_c_after_the_final_fit_writes_its_labels(table, tmp_path):
     """Labels without doubt, and the model of the same fit."""
-    show = Console.stage
-
-    def press(console, text):
-        show(console, text)
-        if text.startswith("predicting every row"):
-            signal.raise_signal(signal.SIGINT)
-
-    monkeypatch.setattr(Console, "stage", press)
     cleaned, model = tmp_path / "c.csv", tmp_path / "m.model"
     outputs = ["--cleaned-out", cleaned, "--model-out", model]
     result = run("review", table, *OPTIONS[:-1], *outputs)
