@@ -1,6 +1,6 @@
 """The command `audit`."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ from ambilearn.cli.options import (
 from ambilearn.cli.outputs import check_outputs, table_writer
 from ambilearn.cli.request import file_format, open_table
 from ambilearn.datasets.frames import split_ending
+from ambilearn.tables.description import fill
 
 if TYPE_CHECKING:
     from ambilearn.tables.audit import AuditedTable
@@ -133,9 +134,7 @@ def audit(
                 console, table, out, file, sep=sep, escape_formulas=escape_formulas
             )
         name, frame = file.read(open_table(table))
-        names = {each.name for each in fields(_Audit)}
-        given = {key: value for key, value in options.items() if key in names}
-        audited = _Audit(console=console, name=name, frame=frame, **given)
+        audited = fill(_Audit, options, console=console, name=name, frame=frame)
         if out is not None and is_page:
             audited.write_page(Path.cwd() if table == "-" else Path(table).parent, out)
             return
@@ -165,18 +164,18 @@ class _Audit:
     console: Console
     name: str
     frame: DataFrame
-    label: str | None
-    score: str | None
-    prefix: str | None
-    candidates: str | None
+    label: str | None = None
+    score: str | None = None
+    prefix: str | None = None
+    candidates: str | None = None
     sep: str
-    image: str | None
+    image: str | None = None
     exclude: tuple[str, ...]
     n_rows: int
     seed: int
     decimal: str
-    checked: Path | None
-    truth: str | None
+    checked: Path | None = None
+    truth: str | None = None
 
     @property
     def label_column(self) -> str:

@@ -89,7 +89,7 @@ def write_results(
         return
     write = table_writer(
         console,
-        request.source,
+        request.table.source,
         out,
         request.table.file,
         sep=table.sep,

@@ -116,6 +116,15 @@ class Section:
         return self.option("--seed", type=kind, default=0, metavar="N", help=help)
 
 
+data_home_option = click.option(
+    "--data-home",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="Folder of the data files, searched first; `data fetch` downloads to it. By default the "
+    "folder in AMBILEARN_DATA, then your user cache.",
+)
+
+
 def one_character(
     context: click.Context, parameter: click.Parameter, text: str | None
 ) -> str | None:

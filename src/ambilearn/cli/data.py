@@ -1,12 +1,11 @@
 """The commands on data sets: list, fetch, check."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
-from ambilearn.cli.commands import Group
+from ambilearn.cli.commands import Group, data_home_option
 from ambilearn.cli.console import Console
 from ambilearn.datasets.errors import DatasetError
 
@@ -14,17 +13,6 @@ from ambilearn.datasets.errors import DatasetError
 @click.group(cls=Group)
 def data() -> None:
     """List, download and check the data sets."""
-
-
-def data_home_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--data-home`` to a command."""
-    return click.option(
-        "--data-home",
-        type=click.Path(file_okay=False, path_type=Path),
-        metavar="FOLDER",
-        help="Search this folder first, and download to it. By default the folder in "
-        "AMBILEARN_DATA, then your user cache.",
-    )(command)
 
 
 @data.command("list")

@@ -93,7 +93,7 @@ def save(
         context,
         predict,
         str(out),
-        str(request.table.features_from or request.source),
+        str(request.table.features_from or request.table.source),
         without=("out", "device", "escape_formulas"),
         prefix=free_prefix(table.frame, _PREDICTED, context.params.get("prefix", "")),
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ambilearn._utils.text import pluralize
-from ambilearn.cli.commands import WRITTEN_FILE
+from ambilearn.cli.commands import WRITTEN_FILE, data_home_option
 from ambilearn.cli.console import Console, check_memory_limit, describe_error
 from ambilearn.cli.options import add_options
 from ambilearn.experiments.spec_form import MAX_RUNS
@@ -91,12 +91,7 @@ def chosen_specs(
     help="Number of processes; by default one per core.",
 )
 @click.option("--again", is_flag=True, help="Repeat tasks with a stored result.")
-@click.option(
-    "--data-home",
-    type=FOLDER,
-    metavar="FOLDER",
-    help="Folder with the data files; by default AMBILEARN_DATA, then your user cache.",
-)
+@data_home_option
 def run(
     select: str,
     search: str,

@@ -119,11 +119,6 @@ class Request:
         return [path, path.with_name(f"{stem}-confusions{ending}")]
 
     @property
-    def source(self) -> str:
-        """Name of the table, ``-`` for standard input."""
-        return str(self.table.source)
-
-    @property
     def learns_from_images(self) -> bool:
         """Whether the method learns from the images, and from no other column."""
         return self.table.image is not None and self.method == "deepplcl"

@@ -1,6 +1,5 @@
 """The command `review`."""
 
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +29,7 @@ from ambilearn.cli.serve import ReviewOptions, correct_table, read_reviewed, ser
 from ambilearn.cli.summary import describe_doubt
 from ambilearn.datasets.frames import find_format, split_ending
 from ambilearn.registry import METHODS
+from ambilearn.tables.description import fill
 
 if TYPE_CHECKING:
     from ambilearn.review.from_table import JudgedTable
@@ -105,7 +105,7 @@ def review(table: str, out: Path | None, **options: Any) -> None:
     """
     if options["image"] is not None and options["no_images"]:
         raise click.UsageError("--image and --no-images cannot be combined.")
-    chosen = ReviewOptions(**{each.name: options[each.name] for each in fields(ReviewOptions)})
+    chosen = fill(ReviewOptions, options)
     with user_console() as console:
         from ambilearn.review.journal import is_journal
 
@@ -152,7 +152,7 @@ def _write_page(console: Console, request: Request, out: Path, options: ReviewOp
     learn = correct_table if request.table.given_label else _learn
     judged = learn(console, request, table)
     console.show("writing the page")
-    named = request.table.features_from or request.source
+    named = request.table.features_from or request.table.source
     folder = Path.cwd() if named == "-" else Path(named).parent
     images = Images(folder, out.parent, options.embed_images, options.image_folders)
     with without_pillow_warnings():
@@ -161,7 +161,7 @@ def _write_page(console: Console, request: Request, out: Path, options: ReviewOp
     _describe_images(console, image, images)
     console.say(f"wrote {out}: {pluralize(len(page.rows), 'row')}; open it in a browser")
     console.say("To use the labels that you download from the page:")
-    console.say(f"  {_next_command(request.source, table, page.download)}")
+    console.say(f"  {_next_command(request.table.source, table, page.download)}")
 
 
 def _learn(console: Console, request: Request, table: "CandidateTable") -> "JudgedTable":

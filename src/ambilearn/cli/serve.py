@@ -41,17 +41,17 @@ _ADDRESS = re.compile(rb"(http://127\.0\.0\.1:(\d{1,5})/([\w-]{20,64})/)")
 class ReviewOptions:
     """Options of a review, by their names."""
 
-    image: str | None
+    image: str | None = None
     no_images: bool
     embed_images: bool
     image_folders: tuple[Path, ...]
     show: tuple[str, ...]
-    journal: Path | None
-    port: int | None
+    journal: Path | None = None
+    port: int | None = None
     no_browser: bool
-    cleaned_out: Path | None
-    checked_out: Path | None
-    model_out: Path | None
+    cleaned_out: Path | None = None
+    checked_out: Path | None = None
+    model_out: Path | None = None
     prefix: str
 
     @property
@@ -79,7 +79,7 @@ def read_reviewed(
 def serve_review(console: Console, request: Request, options: ReviewOptions) -> None:
     """Serve a review until it ends, then write its results."""
     request.check(console, options.cleaned_out, options.checked_out, model_out=options.model_out)
-    path = options.journal or Path(f"{request.source}.journal")
+    path = options.journal or Path(f"{request.table.source}.journal")
     outputs = [path, _address_file(path), *options.outputs, request.annotators_out]
     check_outputs(outputs, request.inputs())
     from ambilearn.review.images import without_pillow_warnings
@@ -193,7 +193,7 @@ def _start_session(
     checked = request.table.checked
     given = read_corrections(checked, table.texts, table.candidates.classes, sep=table.sep)
     judged, make = _prepare(console, request, table)
-    folder = Path(request.table.features_from or request.source).parent
+    folder = Path(request.table.features_from or request.table.source).parent
     images = ServedImages(folder, folder, other_folders=options.image_folders)
     service = ReviewService(
         review_from_table(judged, Layout(image, images, options.show)),
