@@ -133,6 +133,15 @@ def test_candidates_or_given_label():
         read_candidate_table(noisy_frame(5), candidates="name", given_label="name")
 
 
+def test_rows_without_a_given_label():
+    """The error was that empty text is more than one label."""
+    text = "x,name\n1,a\n2,\n3,b\n"
+    with pytest.raises(ValueError, match="missing='any' is for candidates"):
+        read_candidate_table(StringIO(text), given_label="name", format="csv", missing="any")
+    with pytest.raises(InvalidFileError, match=r"Row 1 has no label\..*\(--missing skip\)\.$"):
+        read_candidate_table(StringIO(text), given_label="name", format="csv")
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -76,7 +76,8 @@ def parse_candidates(name: str, frame: DataFrame, about: TableDescription) -> Ca
         )
     if len(columns) == 1:
         warn_of_long_form(name, frame, columns[0])
-    where = f"{name}, candidates in {_name_columns(columns)}"
+    what = "candidates" if about.given_label is None else "labels"
+    where = f"{name}, {what} in {_name_columns(columns)}"
     rows = list(zip(*_read_cells(frame, about), strict=True))
     if len(columns) > 1:
         rows = blank_words(where, rows, words)
@@ -89,7 +90,8 @@ def parse_candidates(name: str, frame: DataFrame, about: TableDescription) -> Ca
         ]
         empty = [i for i, row in enumerate(labels) if not any(row)]
         if empty and (about.missing or ("any" if len(columns) > 1 else "error")) == "error":
-            raise ValueError(_describe_rows_without_candidates(empty, _find_words(rows, words)))
+            given, found = about.given_label is not None, _find_words(rows, words)
+            raise ValueError(_describe_rows_without_labels(empty, found, given))
         if len(empty) == len(rows):
             raise ValueError("No row has a label. Fill in the column, or name another one.")
         if empty:
@@ -218,13 +220,15 @@ def _find_words(rows: list[tuple[Any, ...]], words: Set[str]) -> dict[int, str]:
     }
 
 
-def _describe_rows_without_candidates(rows: list[int], words: dict[int, str]) -> str:
+def _describe_rows_without_labels(rows: list[int], words: dict[int, str], given: bool) -> str:
     one = len(rows) == 1
+    have, it = (f"Row {rows[0]} has", "it") if one else (f"Rows {shorten_list(rows)} have", "them")
+    fill_in = "Fill it in" if one else f"Fill in the {len(rows)} rows"
     text = (
-        f"{f'Row {rows[0]} has' if one else f'Rows {shorten_list(rows)} have'} no candidate label "
-        f"at all. {'Fill it in, leave it' if one else f'Fill in the {len(rows)} rows, leave them'} "
-        f"out, or let {'it' if one else 'them'} have any label: missing='skip' or 'any' "
-        "(--missing)."
+        f"{have} no label. {fill_in}, or leave {it} out: missing='skip' (--missing skip)."
+        if given
+        else f"{have} no candidate label at all. {fill_in}, leave {it} out, or let {it} have any "
+        "label: missing='skip' or 'any' (--missing)."
     )
     return f"{text} {_describe_missing_words(words)}" if words else text
 

@@ -99,6 +99,11 @@ class TableDescription:
             )
         if self.missing not in (None, "error", "any", "skip"):
             raise ValueError(f"missing must be 'error', 'any' or 'skip', got {self.missing!r}.")
+        if self.given_label is not None and self.missing == "any":
+            raise ValueError(
+                "missing='any' is for candidates, not for given_label: use missing='skip' "
+                "(--missing skip), or fill in the labels."
+            )
 
     @property
     def is_long_form(self) -> bool:
