@@ -9,12 +9,13 @@ import click
 
 from ambilearn._utils.text import pluralize
 from ambilearn._utils.types import DataFrame, Label
-from ambilearn.cli.commands import Command, Section
+from ambilearn.cli.commands import Command
 from ambilearn.cli.console import Console, user_console
 from ambilearn.cli.options import (
     OUTPUT,
     READ_FILE,
     WRITTEN_FILE_OR_STREAM,
+    Section,
     command_line,
     escape_formulas_option,
     format_options,

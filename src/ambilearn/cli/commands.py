@@ -1,16 +1,13 @@
 """Commands with a short and a complete help, and the checks of values of options."""
 
 import os
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from inspect import cleandoc
-from pathlib import Path
 from typing import Any
 
 import click
 
 from ambilearn.registry import find_method
-
-WRITTEN_FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 class Command(click.Command):
@@ -72,56 +69,6 @@ _HELP_ALL = click.Option(
     expose_value=False,
     callback=_show_all,
     help="Show all options and exit.",
-)
-
-
-class _Option(click.Option):
-    """An option in a section of ``--help-all``."""
-
-    def __init__(self, *arguments: Any, section: str, **settings: Any) -> None:
-        super().__init__(*arguments, **settings)
-        self.section = section
-
-
-class Section:
-    """The options under one title of ``--help-all``."""
-
-    def __init__(self, title: str) -> None:
-        self._title = title
-
-    def option(self, *names: str, **settings: Any) -> Callable[[Any], Any]:
-        """``click.option``; an option with a default shows it."""
-        return click.option(*names, cls=_Option, section=self._title, **settings)
-
-    def flag(self, *names: str, help: str, **settings: Any) -> Callable[[Any], Any]:
-        """An option without a value."""
-        return self.option(*names, is_flag=True, help=help, **settings)
-
-    def columns(self, *names: str, help: str) -> Callable[[Any], Any]:
-        """An option that names columns, also by patterns."""
-        text = f"{help} Can be repeated, or a pattern such as 'A*'."
-        return self.option(*names, multiple=True, metavar="COLUMN", help=text)
-
-    def column(self, *names: str, help: str) -> Callable[[Any], Any]:
-        """An option that names one column."""
-        return self.option(*names, metavar="COLUMN", help=help)
-
-    def file(self, *names: str, help: str, type: click.Path = WRITTEN_FILE) -> Callable[[Any], Any]:
-        """An option that names a file, by default one that is written."""
-        return self.option(*names, type=type, metavar="FILE", help=help)
-
-    def seed(self, help: str) -> Callable[[Any], Any]:
-        """The option ``--seed``."""
-        kind = click.IntRange(0, 2**32 - 1)
-        return self.option("--seed", type=kind, default=0, metavar="N", help=help)
-
-
-data_home_option = click.option(
-    "--data-home",
-    type=click.Path(file_okay=False, path_type=Path),
-    metavar="FOLDER",
-    help="Folder of the data files, searched first; `data fetch` downloads to it. By default the "
-    "folder in AMBILEARN_DATA, then your user cache.",
 )
 
 

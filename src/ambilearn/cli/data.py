@@ -5,8 +5,9 @@ from typing import Any
 
 import click
 
-from ambilearn.cli.commands import Group, data_home_option
+from ambilearn.cli.commands import Group
 from ambilearn.cli.console import Console
+from ambilearn.cli.options import data_home_option
 from ambilearn.datasets.errors import DatasetError
 
 

@@ -1,4 +1,4 @@
-"""Options that the commands on a user's table share, and commands that repeat them."""
+"""Options that several commands share, their sections, and commands that repeat them."""
 
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
@@ -7,17 +7,54 @@ from typing import Any
 
 import click
 
-from ambilearn.cli.commands import (
-    Section,
-    go_offline,
-    method_name,
-    models_of_columns,
-    one_character,
-)
+from ambilearn.cli.commands import go_offline, method_name, models_of_columns, one_character
 from ambilearn.registry import METHODS
 
+WRITTEN_FILE = click.Path(dir_okay=False, path_type=Path)
 READ_FILE = click.Path(dir_okay=False, exists=True, path_type=Path)
 WRITTEN_FILE_OR_STREAM = click.Path(dir_okay=False, allow_dash=True, path_type=Path)
+
+
+class _Option(click.Option):
+    """An option in a section of ``--help-all``."""
+
+    def __init__(self, *arguments: Any, section: str, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        self.section = section
+
+
+class Section:
+    """The options under one title of ``--help-all``."""
+
+    def __init__(self, title: str) -> None:
+        self._title = title
+
+    def option(self, *names: str, **settings: Any) -> Callable[[Any], Any]:
+        """``click.option``; an option with a default shows it."""
+        return click.option(*names, cls=_Option, section=self._title, **settings)
+
+    def flag(self, *names: str, help: str, **settings: Any) -> Callable[[Any], Any]:
+        """An option without a value."""
+        return self.option(*names, is_flag=True, help=help, **settings)
+
+    def columns(self, *names: str, help: str) -> Callable[[Any], Any]:
+        """An option that names columns, also by patterns."""
+        text = f"{help} Can be repeated, or a pattern such as 'A*'."
+        return self.option(*names, multiple=True, metavar="COLUMN", help=text)
+
+    def column(self, *names: str, help: str) -> Callable[[Any], Any]:
+        """An option that names one column."""
+        return self.option(*names, metavar="COLUMN", help=help)
+
+    def file(self, *names: str, help: str, type: click.Path = WRITTEN_FILE) -> Callable[[Any], Any]:
+        """An option that names a file, by default one that is written."""
+        return self.option(*names, type=type, metavar="FILE", help=help)
+
+    def seed(self, help: str) -> Callable[[Any], Any]:
+        """The option ``--seed``."""
+        kind = click.IntRange(0, 2**32 - 1)
+        return self.option("--seed", type=kind, default=0, metavar="N", help=help)
+
 
 # What most people need of the options for tables with candidates.
 COMMON = (
@@ -248,6 +285,15 @@ output_options = add_options(
     ),
     prefix_option,
     escape_formulas_option,
+)
+
+
+data_home_option = click.option(
+    "--data-home",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="Folder of the data files, searched first; `data fetch` downloads to it. By default the "
+    "folder in AMBILEARN_DATA, then your user cache.",
 )
 
 

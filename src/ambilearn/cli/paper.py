@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ambilearn._utils.text import pluralize
-from ambilearn.cli.commands import WRITTEN_FILE, Group
+from ambilearn.cli.commands import Group
 from ambilearn.cli.console import Console
+from ambilearn.cli.options import WRITTEN_FILE
 from ambilearn.cli.outputs import check_outputs
 from ambilearn.cli.paper_run import FOLDER, OUTPUT, chosen_specs, experiment_options, run
 

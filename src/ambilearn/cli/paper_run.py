@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ambilearn._utils.text import pluralize
-from ambilearn.cli.commands import WRITTEN_FILE, data_home_option
 from ambilearn.cli.console import Console, check_memory_limit, describe_error
-from ambilearn.cli.options import add_options
+from ambilearn.cli.options import WRITTEN_FILE, add_options, data_home_option
 from ambilearn.experiments.spec_form import MAX_RUNS
 
 if TYPE_CHECKING:

@@ -7,12 +7,13 @@ import click
 
 from ambilearn._utils.text import pluralize
 from ambilearn.cli.clean import clean
-from ambilearn.cli.commands import Command, Section, reject_options
+from ambilearn.cli.commands import Command, reject_options
 from ambilearn.cli.console import Console, user_console
 from ambilearn.cli.options import (
     COMMON,
     IMAGES,
     OUTPUT,
+    Section,
     candidate_options,
     command_line,
     free_prefix,
