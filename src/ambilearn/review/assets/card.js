@@ -136,7 +136,7 @@ function drawForeign(label) {
 
 /**
  * A card, in the place of an `old` one. `actions` are `choose(row, label)`, `other(row)`, `zoom(row)`, `toggle(row)`,
- * `select(row)` and, on a server, `skip(row)`; `place` is the position in the list, of `total`.
+ * `select(row)` and, on a server, `skip(row)` and `similar(row)`; `place` is the position in the list, of `total`.
  */
 function drawCard(row, { old, columns, decision, status, current, place, total, actions }) {
   const single = row.candidates.length === 1 && row.givenLabel === null;
@@ -174,10 +174,12 @@ function drawCard(row, { old, columns, decision, status, current, place, total, 
   const other = make("button", "link", "None of these…", { type: "button" });
   other.addEventListener("click", () => actions.other(row));
   footer.append(other);
-  if (actions.skip && decision === null) {
-    const skip = make("button", "link", "Skip", { type: "button" });
-    skip.addEventListener("click", () => actions.skip(row));
-    footer.append(skip);
+  const further = { "More like this": actions.similar, Skip: decision === null && actions.skip };
+  for (const [text, act] of Object.entries(further)) {
+    if (!act) continue;
+    const button = make("button", "link", text, { type: "button" });
+    button.addEventListener("click", () => act(row));
+    footer.append(button);
   }
   const filled = row.cells.filter((cell) => cell !== "").length;
   const long = row.cells.some((cell) => cell.length > 200);

@@ -17,6 +17,8 @@ moreActions.mark = (row) => {
   goTo(row);
 };
 
+moreActions.similar = askSimilar;
+
 moreActions.keys = {
   n: () => current && moreActions.skip(current),
   m: () => current && moreActions.mark(current),
@@ -74,8 +76,9 @@ function preview(chosen, label, fits = () => true) {
     box.addEventListener("change", count);
     const cell = row.cells.find((each) => each !== "") ?? "";
     const now = currentLabel(upToDate(row), decisions);
-    const text = userText("span", "", `Row ${row.index}: ${now} → ${label}`);
-    const parts = [box, text, userText("small", "", cell, 60)];
+    const change = now === label ? label : `${now} → ${label}`;
+    const text = userText("span", "", `Row ${row.index}: ${change}`);
+    const parts = [box, make("div", "", [text, userText("small", "", cell, 60)])];
     if (row.image !== null && !row.unloaded) {
       const attributes = { src: row.image, alt: "", loading: "lazy", referrerpolicy: "no-referrer" };
       parts.splice(1, 0, make("img", "", [], attributes));

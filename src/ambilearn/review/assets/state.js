@@ -87,7 +87,7 @@ function showCounts() {
   byId("not-kept").hidden = decisions.kept;
   const empty = decided === rows.length && settings.status === "undecided";
   byId("empty-text").textContent = empty
-    ? "Every row is decided. Download the corrected labels to use them."
+    ? `Every row is decided. ${decisions.key === null ? "Finish the review" : "Download the labels"} to use them.`
     : "No row passes these filters.";
 }
 
