@@ -25,12 +25,11 @@ from common import print_result
 from ambilearn import PLKNN
 from ambilearn.candidates import as_candidates
 from ambilearn.review import Review, ReviewRow
-from ambilearn.review.actions import label_parser
 from ambilearn.review.journal import Journal, ReviewedRows
 from ambilearn.review.learner import Learner
 from ambilearn.review.process import SessionProcess
 from ambilearn.review.server import ReviewServer
-from ambilearn.review.service import ReviewService
+from ambilearn.review.service import ReviewService, label_parser
 
 N_ROWS, TOKEN = 60, "a-token-for-the-benchmark"
 ROWS = ReviewedRows([""] * N_ROWS, {})

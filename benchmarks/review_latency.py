@@ -26,12 +26,11 @@ from common import make_ambiguous, print_result
 from ambilearn import PLCL, PLKNN, PLStacking
 from ambilearn.candidates import as_candidates
 from ambilearn.review import Review, ReviewRow
-from ambilearn.review.actions import label_parser
 from ambilearn.review.journal import Journal, ReviewedRows
 from ambilearn.review.learner import Learner
 from ambilearn.review.process import SessionProcess
 from ambilearn.review.server import ReviewServer, prompt_replies
-from ambilearn.review.service import ReviewService
+from ambilearn.review.service import ReviewService, label_parser
 
 METHODS = {"plcl": PLCL, "plknn": PLKNN, "stack": PLStacking}
 PERCENTILES = (50, 90, 99, 100)

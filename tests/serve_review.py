@@ -14,12 +14,11 @@ import numpy as np
 from ambilearn import PLKNN
 from ambilearn.candidates import as_candidates
 from ambilearn.review import Review, ReviewRow
-from ambilearn.review.actions import label_parser
 from ambilearn.review.journal import Journal, ReviewedRows
 from ambilearn.review.learner import Learner
 from ambilearn.review.process import SessionProcess, run_session
 from ambilearn.review.server import ReviewServer
-from ambilearn.review.service import ReviewService
+from ambilearn.review.service import ReviewService, label_parser
 
 NAMES = np.array(["anna", "bob", "cleo"])
 

@@ -11,8 +11,8 @@ import pytest
 
 from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.review import journal as journal_module
-from ambilearn.review.actions import label_parser
 from ambilearn.review.journal import Journal, JournalInUseError, ReviewedRows, read_answers, replay
+from ambilearn.review.service import label_parser
 
 TEXTS = ["anna|bob", "bob", "anna|bob"]
 ROWS = ReviewedRows(TEXTS, {"town": ["Rome", "Oslo", "Rome"], "size": np.array([1, 2, 3])})

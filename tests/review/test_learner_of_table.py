@@ -9,12 +9,11 @@ import pytest
 from annotators import item_names, make_crowd
 
 from ambilearn.review import ReviewSession
-from ambilearn.review.actions import label_parser
 from ambilearn.review.from_table import JudgedTable, Layout, review_from_table
 from ambilearn.review.images import ServedImages
 from ambilearn.review.journal import replay
 from ambilearn.review.learner import make_learner
-from ambilearn.review.service import _pairs_of_page
+from ambilearn.review.service import _pairs_of_page, label_parser
 from ambilearn.tables import Corrections, clean_table, judge_table, read_candidate_table
 from ambilearn.tables.ranking import choose_candidates
 

@@ -10,7 +10,7 @@ from serve_review import Served
 
 from ambilearn.cli.serve import _write_address
 from ambilearn.review import server
-from ambilearn.review.actions import Answer, parse_action
+from ambilearn.review.service import Answer, parse_action
 from ambilearn.review.session import ReviewSession
 
 api = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install .[test]")

@@ -9,8 +9,16 @@ import numpy as np
 import pytest
 
 from ambilearn.review import ReviewSession
-from ambilearn.review.actions import Answer, InvalidActionError, Part, Skip, Undo
-from ambilearn.review.service import MissingPartsError, OtherTabError
+from ambilearn.review.service import (
+    Answer,
+    InvalidActionError,
+    MissingPartsError,
+    OtherTabError,
+    Part,
+    Skip,
+    Undo,
+    parse_action,
+)
 
 
 def numbers(text, kind):
@@ -280,3 +288,45 @@ def test_similar_rows_are_unknown_after_the_end_of_the_session(served, monkeypat
     monkeypatch.setattr("ambilearn.review.process._PATIENCE", 0.1)
     served.session.end()
     assert served.service.similar_rows(3) == []
+
+
+# --- what a page may send -------------------------------------------------------------------------
+
+
+def test_actions_are_read():
+    assert parse_action({"id": "a", "kind": "answer", "labels": [[3, "x"], [4, None]]}) == Answer(
+        "a", {3: "x", 4: None}
+    )
+    assert parse_action({"id": "b", "kind": "undo", "of": "a"}) == Undo("b", "a")
+    assert parse_action({"id": "c", "kind": "skip", "row": 0}) == Skip("c", 0)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        None,
+        [],
+        "answer",
+        {},
+        {"id": "", "kind": "undo", "of": "a"},
+        {"id": "a" * 65, "kind": "undo", "of": "a"},
+        {"id": "a\n", "kind": "undo", "of": "a"},
+        {"id": 3, "kind": "undo", "of": "a"},
+        {"id": "a", "kind": "delete"},
+        {"id": "a", "kind": "undo"},
+        {"id": "a", "kind": "skip", "row": "3"},
+        {"id": "a", "kind": "skip", "row": True},
+        {"id": "a", "kind": "answer"},
+        {"id": "a", "kind": "answer", "labels": [[3, "x"]], "parts": "1"},
+        {"id": "a", "kind": "answer", "labels": []},
+        {"id": "a", "kind": "answer", "labels": {"3": "x"}},
+        {"id": "a", "kind": "answer", "labels": [[3]]},
+        {"id": "a", "kind": "answer", "labels": [["3", "x"]]},
+        {"id": "a", "kind": "answer", "labels": [[3.5, "x"]]},
+        {"id": "a", "kind": "answer", "labels": [[3, 7]]},
+        {"id": "a", "kind": "answer", "labels": [[3, "x" * 100_001]]},
+    ],
+)
+def test_anything_else_is_rejected(content):
+    with pytest.raises(InvalidActionError):
+        parse_action(content)

@@ -7,8 +7,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from ambilearn.review.actions import label_parser
 from ambilearn.review.journal import Journal, ReviewedRows, read_answers, replay
+from ambilearn.review.service import label_parser
 from torture.hostile import byte_edits, edit_bytes
 from torture.oracle import REJECTED, Defect, attempt
 from torture.target import Target

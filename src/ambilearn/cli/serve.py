@@ -66,7 +66,7 @@ def read_reviewed(
     """The table as `clean` reads it, without its column of images as a feature, and this column."""
     console.show("reading the table")  # before the imports, which take a while
     from ambilearn.review.from_table import drop_feature, image_column
-    from ambilearn.review.record import check_number_of_rows
+    from ambilearn.review.page import check_number_of_rows
 
     table = request.read()
     check_number_of_rows(len(table.frame))  # before the fit
@@ -184,10 +184,9 @@ def _start_session(
     journal: "Journal",
 ) -> "ReviewService":
     """Fit the method in its process, with the checked rows and the answers of the journal."""
-    from ambilearn.review.actions import label_parser
     from ambilearn.review.from_table import Layout, review_from_table
     from ambilearn.review.images import ServedImages
-    from ambilearn.review.service import ReviewService
+    from ambilearn.review.service import ReviewService, label_parser
     from ambilearn.tables.corrections import read_corrections
 
     checked = request.table.checked
@@ -211,8 +210,8 @@ def _start_session(
 
 
 def _open_journal(path: Path, table: "CandidateTable") -> "Journal":
-    from ambilearn.review.actions import label_parser
     from ambilearn.review.journal import Journal, JournalInUseError, ReviewedRows
+    from ambilearn.review.service import label_parser
 
     parse = label_parser(table.candidates.classes, table.sep)
     try:

@@ -18,7 +18,7 @@ from ambilearn.datasets.errors import InvalidFileError
 from ambilearn.datasets.frames import check_columns
 from ambilearn.datasets.label_cells import parse_labels, whole_number_text
 from ambilearn.review.images import Images, Shown
-from ambilearn.review.record import CELLS_SHOWN, Review, ReviewRow
+from ambilearn.review.page import CELLS_SHOWN, Review, ReviewRow
 from ambilearn.tables.candidate_columns import expand_patterns
 from ambilearn.tables.candidate_table import CandidateTable
 from ambilearn.tables.clean import CleanedTable

@@ -9,6 +9,7 @@ import errno
 import hashlib
 import json
 import os
+import re
 import stat
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +22,6 @@ import numpy as np
 
 from ambilearn._utils.text import shorten_repr
 from ambilearn.datasets.errors import InvalidFileError
-from ambilearn.review.actions import MAX_LABEL, is_name
 from ambilearn.review.from_table import format_cell
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 _FORMAT = "ambilearn review journal"
 _VERSION = 2
+_NAME = re.compile(r"[\w-]{1,64}")
+MAX_LABEL = 100_000  # characters
 _MAX_ROWS = 10**12  # of a table that is not there
 _START = f'{{"format":"{_FORMAT}"'.encode()
 _NO_JOURNAL = "is not the journal of a review. Choose another --journal."
@@ -340,6 +342,11 @@ def is_journal(path: Path) -> bool:
 
 def _numbered(path: Path, number: int) -> Path:
     return path.with_name(f"{path.name}-{number}")
+
+
+def is_name(name: Any) -> bool:
+    """Whether a value can be the name of an action or a tab."""
+    return isinstance(name, str) and _NAME.fullmatch(name) is not None
 
 
 # --- reading and checking -----------------------------------------------------------------------

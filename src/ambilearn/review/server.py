@@ -19,8 +19,15 @@ from time import monotonic
 from typing import Any, Self
 from urllib.parse import parse_qs
 
-from ambilearn.review.actions import InvalidActionError, is_name, parse_action, parse_part
-from ambilearn.review.service import MissingPartsError, OtherTabError, ReviewService
+from ambilearn.review.journal import is_name
+from ambilearn.review.service import (
+    InvalidActionError,
+    MissingPartsError,
+    OtherTabError,
+    ReviewService,
+    parse_action,
+    parse_part,
+)
 
 HOST = "127.0.0.1"
 MAX_BODY = 4 * 2**20  # bytes; larger answers come in parts
