@@ -333,7 +333,7 @@ def test_an_invalid_character_is_reported_with_its_row(tmp_path):
 
 
 def test_too_many_rows_are_rejected_before_the_fit(table, monkeypatch):
-    monkeypatch.setattr("ambilearn.review.record.MAX_ROWS", 5)
+    monkeypatch.setattr("ambilearn.review.page.MAX_ROWS", 5)
     for arguments in (OPTIONS, [*OPTIONS[:4], "--out", table.with_name("page.html")]):
         result = run("review", table, *arguments)
         assert "holds at most 5 rows, not 20" in result.output

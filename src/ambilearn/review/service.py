@@ -1,4 +1,4 @@
-"""Responses of the review server: page, state and images; actions are checked and bounded in size."""
+"""Responses of the review server: page, state and images; actions are checked and bounded."""
 
 import base64
 import threading
