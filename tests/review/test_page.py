@@ -180,8 +180,7 @@ def test_all_scripts_of_the_folder_are_in_the_page(people):
 
     folder = files(page_module.__package__).joinpath("assets")
     scripts = {file.name for file in folder.iterdir() if file.name.endswith(".js")}
-    used = {*page_module.SCRIPTS, *page_module.SERVED_SCRIPTS}
-    assert scripts == {f"{name}.js" for name in used}
+    assert scripts == {f"{name}.js" for name in page_module.SCRIPTS}
 
 
 def test_ten_thousand_rows_are_a_file_of_ordinary_size(people, tmp_path):

@@ -123,8 +123,8 @@ def test_the_update_is_close_to_a_new_fit_and_better_than_none():
         fitted.settle(row, y[row])
     fitted.learn()
     rest = [row for row in range(120) if row not in updated.labels_]
-    assert updated.results_.n_since == 12
-    assert fitted.results_.n_since == 0
+    assert updated.n_unlearned == 12
+    assert fitted.n_unlearned == 0
 
     def distance(one):
         change = one.results_.confidences - fitted.results_.confidences
@@ -146,7 +146,7 @@ def test_updates_one_by_one_are_the_update_by_all_answers(rows, monkeypatch):
     one_by_one.next_rows()
     one_by_one.settle(14, answers[14])
     at_once.settle_rows(answers)
-    assert one_by_one.results_.n_since == at_once.results_.n_since == 5
+    assert one_by_one.n_unlearned == at_once.n_unlearned == 5
     ours, theirs = one_by_one.results_, at_once.results_
     np.testing.assert_allclose(ours.confidences, theirs.confidences, atol=1e-12)
     np.testing.assert_allclose(ours.doubt.score, theirs.doubt.score, atol=1e-12)
@@ -312,7 +312,7 @@ def test_a_substitute_of_low_rank_serves_many_rows(rows, monkeypatch):
     here = session(rows, PLKNN())
     assert type(here.learner._regressor.ridge).__name__ == "PrimalRidge"
     review(here, rows[2], 3)
-    assert here.results_.n_since == 3
+    assert here.n_unlearned == 3
 
 
 def test_similar_rows_are_the_nearest_that_are_neither_settled_nor_random(rows):

@@ -127,7 +127,7 @@ def check_changes(case: dict[str, Any], folder: Path) -> bool:
     reviewer.restart()
     reviewer.journal.close()
     path, labels = reviewer.journal.path, reviewer.labels()
-    if {row: label for row, (_, label) in read_answers(path).labels.items()} != labels:
+    if read_answers(path)[0] != labels:
         raise Defect("lost", "the answers without the table are others", "read_answers")
     opened = attempt(Journal, path, rows_of_table(case["table"]), PARSE)
     may_continue = case["table"] in ("same", "longer", "new column")

@@ -132,10 +132,8 @@ def _write_answers(console: Console, journal: str, checked_out: Path | None) -> 
     from ambilearn.review.journal import read_answers
     from ambilearn.tables.corrections import write_corrections
 
-    answers = read_answers(journal)
-    labels = {row: label for row, (_, label) in answers.labels.items()}
-    texts = {row: text for row, (text, _) in answers.labels.items()}
-    write_corrections(checked_out, labels, texts, answers.random)
+    labels, texts, random = read_answers(journal)
+    write_corrections(checked_out, labels, texts, random)
     console.say(f"wrote {checked_out}: {pluralize(len(labels), 'row')}")
 
 

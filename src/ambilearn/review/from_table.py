@@ -132,10 +132,7 @@ def review_from_table(judged: JudgedTable, layout: Layout = PLAIN) -> Review:
     if table.votes is not None:
         columns, cells = ["answers", *columns], [_format_answers(table.votes), *cells]
     n_rows = len(table.frame)
-    shown = [Shown()] * n_rows
-    if image is not None:
-        images = layout.images or _images_beside(table.name)
-        shown = [images.find(cell) for cell in _format_column(table.frame, image)]
+    shown = _find_images(table.frame, table.name, layout)
     rank = np.zeros(n_rows, dtype=np.intp)
     if judged.order is not None:
         rank[judged.order] = np.arange(1, n_rows + 1)
@@ -185,13 +182,10 @@ def review_from_audit(
     every row, separated by ``sep``; by default all labels are offered. Columns in ``hidden`` are
     not shown.
     """
-    image, images = layout.image, layout.images or _images_beside(name)
-    columns = [column for column in frame.columns if column not in hidden and column != image]
+    columns = [c for c in frame.columns if c not in hidden and c != layout.image]
     drawn = frame.iloc[list(rows)]
     cells = [_format_column(drawn, column) for column in columns]
-    pictures = [Shown()] * len(rows)
-    if image is not None:
-        pictures = [images.find(cell) for cell in _format_column(drawn, image)]
+    pictures = _find_images(drawn, name, layout)
     every = sorted(set(labels))
     shown = []
     for place, row in enumerate(rows):
@@ -220,9 +214,11 @@ def _title(name: str) -> str:
     return readable_file_name(name) if name != "<stdin>" else "standard input"
 
 
-def _images_beside(name: str) -> Images:
-    folder = Path(name).parent
-    return Images(folder, folder)
+def _find_images(frame: DataFrame, name: str, layout: Layout) -> list[Shown]:
+    if layout.image is None:
+        return [Shown()] * len(frame)
+    images = layout.images or Images(Path(name).parent, Path(name).parent)
+    return [images.find(cell) for cell in _format_column(frame, layout.image)]
 
 
 def _format_column(frame: DataFrame, column: Any) -> list[str]:

@@ -159,7 +159,9 @@ def read_image(path: Path) -> ImageContent | Problem:
     try:
         with _open_file(path) as file:
             if path.suffix.lower() == ".svg":
-                return _read_svg(file)
+                if _size(file) > MAX_EMBEDDED_BYTES:
+                    return Problem.TOO_LARGE
+                return ImageContent(file.read(), "image/svg+xml")
             return _read_pixels(file)
     except Exception:  # Pillow's plugins raise errors of any class for damaged files
         return Problem.UNREADABLE
@@ -242,12 +244,6 @@ def _read_pixels(file: BinaryIO) -> ImageContent:
     mode = "RGBA" if upright.has_transparency_data else "RGB"
     upright.convert(mode).save(buffer, "WEBP", quality=85)
     return ImageContent(buffer.getvalue(), "image/webp")
-
-
-def _read_svg(file: BinaryIO) -> ImageContent | Problem:
-    if _size(file) > MAX_EMBEDDED_BYTES:
-        return Problem.TOO_LARGE
-    return ImageContent(file.read(), "image/svg+xml")
 
 
 def _size(file: BinaryIO) -> int:

@@ -251,15 +251,10 @@ class Journal:
                 )
 
 
-class JournalAnswers(NamedTuple):
-    """Candidates and label of each settled row, and the rows that count as random."""
-
-    labels: dict[int, tuple[str, str]]
-    random: set[int]
-
-
-def read_answers(path: str | os.PathLike[str]) -> JournalAnswers:
-    """The settled rows of a journal, without its table.
+def read_answers(
+    path: str | os.PathLike[str],
+) -> tuple[dict[int, str], dict[int, str], set[int]]:
+    """Label and candidates of each settled row of a journal, and the rows that count as random.
 
     >>> from tempfile import TemporaryDirectory
     >>> entry = {"id": "a", "kind": "answer", "labels": {"1": "anna"}}
@@ -269,7 +264,7 @@ def read_answers(path: str | os.PathLike[str]) -> JournalAnswers:
     ...     with Journal(path, ReviewedRows(["bob", "anna|bob"], {})) as journal:
     ...         journal.append(entry)
     ...     read_answers(path)
-    JournalAnswers(labels={1: ('anna|bob', 'anna')}, random=set())
+    ({1: 'anna'}, {1: 'anna|bob'}, set())
     """
     path = Path(path)
     header, entries, _ = _read(path, path.read_bytes(), None, str.encode)
@@ -280,7 +275,7 @@ def read_answers(path: str | os.PathLike[str]) -> JournalAnswers:
         if entry["kind"] == "answer":
             texts |= {int(row): text for row, text in entry["candidates"].items()}
     known = replay(entries)
-    return JournalAnswers({i: (texts[i], label) for i, label in known.labels.items()}, known.random)
+    return known.labels, {row: texts[row] for row in known.labels}, known.random
 
 
 class Replay(NamedTuple):
@@ -452,12 +447,8 @@ def _check_entry(
             check_label(text)
 
 
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
-
-
-def _is_row(value: Any, n_rows: int) -> bool:
-    return _is_count(value) and value < n_rows
+def _is_row(value: object, n_rows: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < n_rows
 
 
 def _is_row_text(text: str, n_rows: int) -> bool:

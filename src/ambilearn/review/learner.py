@@ -9,7 +9,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from ambilearn._utils.sklearn_compat import _num_samples
-from ambilearn._utils.types import AnyCandidates, Array, Estimator, Label, Matrix, Params
+from ambilearn._utils.types import AnyCandidates, Estimator, Label, Matrix, Params
 from ambilearn.backend import HOST
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.base import PartialLabelClassifier
@@ -133,7 +133,7 @@ class Learner:
     def learn(self, labels: Labels) -> Learned:
         """Fit to the sets with these settled rows, and look for those without their true label."""
         labels = dict(labels)
-        given = settle_sets(self.sets, labels)
+        given = apply_corrections(self.sets, Corrections(labels))
         judged = None if self._judge is None else self._judge(labels)
         sets = given if judged is None else self.shown
         found = self._fit(sets) if judged is None else judged
@@ -261,11 +261,6 @@ class GivenLabelLearner(Learner):
         return Learned(sets, confidences, left, labels, judged)
 
 
-def settle_sets(sets: CandidateSets, labels: Labels) -> CandidateSets:
-    """Candidate sets in which each settled row has its label as only candidate."""
-    return apply_corrections(sets, Corrections(dict(labels)))
-
-
 def make_learner(
     table: CandidateTable,
     method: str,
@@ -317,13 +312,9 @@ def make_learner(
         assert judged.table.judged is not None
         return judged.table.judged
 
-    return learner.judging(judge, _union(table.given, table.candidates, votes.classes))
-
-
-def _union(one: CandidateSets, other: CandidateSets, classes: Array) -> CandidateSets:
-    """Candidates of either, without weights."""
-    both = [a | b for a, b in zip(one.to_sets(), other.to_sets(), strict=True)]
-    return as_candidates(both, classes=classes)
+    pairs = zip(table.given.to_sets(), table.candidates.to_sets(), strict=True)
+    either = as_candidates([given | judged for given, judged in pairs], classes=votes.classes)
+    return learner.judging(judge, either)
 
 
 def make_given_label_learner(

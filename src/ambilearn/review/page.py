@@ -20,37 +20,24 @@ CELLS_SHOWN = 8
 MAX_ROWS = 100_000  # more rows exceed the scroll height of browsers
 
 
-# One scope, joined in this order: an inline script cannot import from another.
-SCRIPTS = (
-    "csv",
-    "decisions",
-    "storage",
-    "view",
-    "virtual_list",
-    "card",
-    "other_label",
-    "state",
-    "actions",
-    "keys",
-    "controls",
-)
-# The same page on a server: answers are posted instead of stored in the browser.
-SERVED_SCRIPTS = (
-    "csv",
-    "decisions",
-    "connection",
-    "posted",
-    "view",
-    "virtual_list",
-    "card",
-    "other_label",
-    "state",
-    "actions",
-    "several",
-    "keys",
-    "controls",
-    "served",
-)
+# Which pages have a script: the file, the page on a server, or both. The scripts have one scope,
+# joined in this order: an inline script cannot import from another.
+SCRIPTS = {
+    "csv": "both",
+    "decisions": "both",
+    "storage": "file",
+    "connection": "served",
+    "posted": "served",
+    "view": "both",
+    "virtual_list": "both",
+    "card": "both",
+    "other_label": "both",
+    "state": "both",
+    "several": "served",
+    "keys": "both",
+    "controls": "both",
+    "served": "served",
+}
 
 
 def check_number_of_rows(n_rows: int) -> None:
@@ -236,7 +223,8 @@ def render_review(review: Review, *, served: bool = False, outputs: Sequence[str
         from jinja2 import Environment, StrictUndefined
 
     style = _read_asset("style.css")
-    names = SERVED_SCRIPTS if served else SCRIPTS
+    left_out = "file" if served else "served"
+    names = [name for name, pages in SCRIPTS.items() if pages != left_out]
     script = "\n".join(_read_asset(f"{name}.js") for name in names)
     template = Environment(autoescape=True, undefined=StrictUndefined).from_string(
         _read_asset("page.html.j2")

@@ -315,7 +315,6 @@ class Worker:
         self._session, self._send = session, send
         self._n_actions, self._is_fitting = 0, False
         self._problem: str | None = None
-        self._drawn: set[int] = set()
         self._progress = Progress()
 
     def run(self) -> None:
@@ -392,7 +391,6 @@ class Worker:
 
         session, results = self._session, self._session.current_results
         head, drawn = session.next_and_random(HEAD)
-        self._drawn = {*drawn, *session.random_rows_, *(self._drawn & session.skipped_rows())}
         is_later = np.ones(session.n_rows, dtype=bool)
         is_later[head] = False
         order = np.concatenate([np.array(head, "<i4"), results.order[is_later[results.order]]])
@@ -414,7 +412,7 @@ class Worker:
         )
         view = View(
             order.astype("<i4"),
-            self._drawn,
+            {*drawn, *session.random_rows_},
             np.rint(65535 * np.append(results.confidences, 0.0)).astype("<u2"),
             suggestions,
             results.choices.labels,

@@ -17,7 +17,7 @@ from ambilearn.review.images import ImageCache, ImageContent
 from ambilearn.review.journal import MAX_LABEL, Journal, is_name, replay
 from ambilearn.review.page import Review, encode_page
 from ambilearn.review.process import SessionProcess
-from ambilearn.review.session import Answers, Step
+from ambilearn.review.session import Answers, Step, labels_of_rows
 from ambilearn.tables.corrections import parse_new_label
 
 _GONE = 30.0  # seconds without a request after which a tab counts as closed
@@ -264,8 +264,7 @@ class ReviewService:
             self._check_row(row)
             labels[row] = None if text is None else self._label(text)
         is_random = len(labels) == 1 and next(iter(labels)) in self._random
-        now = self._process.view.labels
-        found = {row: now[row : row + 1].tolist()[0] for row in labels}
+        found = labels_of_rows(self._process.view.labels, labels)
         entry = {"labels": _texts(labels), "found": _texts(found), "random": is_random}
         entry["candidates"] = {str(row): self._review.rows[row].raw for row in labels}
         self._write(action, "answer", **entry)

@@ -43,6 +43,11 @@ class Step(NamedTuple):
     found: Mapping[int, Label] = {}
 
 
+def labels_of_rows(labels: Array, rows: Iterable[int]) -> dict[int, Label]:
+    """Some of the labels of all rows, by row, as Python objects."""
+    return {row: labels[row : row + 1].tolist()[0] for row in rows}
+
+
 class Answers:
     """The settled rows of a review, and the steps by which they were settled.
 
@@ -208,7 +213,7 @@ class ReviewSession:
         self._drawn = {*drawn, *(self._drawn & self._skipped.keys())}
         if len(rows) < n:  # skipped rows come again when nothing else is left
             rows += [row for row in self._skipped if row not in rows][: n - len(rows)]
-        return rows, drawn
+        return rows, sorted(self._drawn)
 
     def similar_rows(self, row: int, n: int = 50) -> list[int]:
         """The rows nearest to a row that are neither settled nor drawn at random.
@@ -263,12 +268,7 @@ class ReviewSession:
         }
         if random is None:
             random = len(after) == 1 and next(iter(after)) in self._next_random()
-        self.record(after, self.labels_by_method(after), random=random)
-
-    def labels_by_method(self, rows: Iterable[int]) -> dict[int, Label]:
-        """Labels that the method gives to some rows at the moment."""
-        labels = self._results.choices.labels
-        return {row: labels[row : row + 1].tolist()[0] for row in rows}
+        self.record(after, labels_of_rows(self._results.choices.labels, after), random=random)
 
     def record(
         self, after: Mapping[int, Label], found: Mapping[int, Label], *, random: bool
@@ -325,11 +325,6 @@ class ReviewSession:
         return self._answers.steps
 
     @property
-    def found(self) -> dict[int, Label]:
-        """Labels by the method when the rows were settled."""
-        return self._answers.found
-
-    @property
     def results_(self) -> Results:
         """Labels, confidences, doubt and order now; fits the method if enough rows are settled."""
         if not self._is_current:
@@ -374,10 +369,6 @@ class ReviewSession:
         """Random rows whose answers are held back from the method."""
         return sorted(self._random.held_back)
 
-    def skipped_rows(self) -> set[int]:
-        """Rows that were skipped and are not settled."""
-        return set(self._skipped)
-
     def released_rows(self) -> set[int]:
         """Random rows that are settled and count as reviewed, because the order reached them."""
         drawn = {row for step in self.steps if step.random for row in step.after}
@@ -399,7 +390,9 @@ class ReviewSession:
         The other rows have another label than after the first fit of the session.
         """
         now = self.transduction_
-        corrected = sum(self.found.get(row, label) != label for row, label in self.labels_.items())
+        corrected = sum(
+            self._answers.found.get(row, label) != label for row, label in self.labels_.items()
+        )
         return corrected, self._history.count_changed(now, self.labels_)
 
     def stopping_hint(self) -> str | None:

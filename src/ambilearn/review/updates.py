@@ -33,16 +33,12 @@ class Results:
         Held-out doubt in the candidates.
     order : ndarray of shape (n_rows,)
         Rows in the order in which a person should look at them; settled rows last.
-    n_since : int
-        Number of rows that were settled, or undone, since the last fit; the closed-form update
-        accounts for them.
     """
 
     confidences: NDArray[np.float64]
     choices: Choices
     doubt: Doubt | None
     order: NDArray[np.intp]
-    n_since: int
 
 
 class Updater:
@@ -82,7 +78,9 @@ class Updater:
         if change is not None:
             best = self._support.best_pairs(p)
             moved = change[self._rows, self._sets.labels]
-            total = self._totals(p)
+            # With annotators, the sum of the confidences of a row may be below one.
+            total = np.add.reduceat(p, self._sets.indptr[:-1])[self._rows]
+            total[total <= 0] = 1.0
             p = total * self._support.simplex.project((p + moved) / total)
             doubt = self._changed_doubt(doubt, change, moved[best])
         for row, label in labels.items():
@@ -90,12 +88,7 @@ class Updater:
             p[pairs] = self._sets.labels[pairs] == self._place.get(label, -1)
         choices = choose_candidates(self._sets, p, judged=learned.judged)
         order = review_order(choices, doubt, [*labels, *last])
-        return Results(p, choices, doubt, order, len(changed))
-
-    def _totals(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Sum of the confidences of a row, for every pair; with annotators it may be below one."""
-        total = np.add.reduceat(p, self._sets.indptr[:-1])
-        return np.where(total > 0, total, 1.0)[self._rows]
+        return Results(p, choices, doubt, order)
 
     def _on_given_pairs(self, learned: Learned, labels: Labels) -> NDArray[np.float64]:
         """Confidences of the last fit for the given candidates; rows undone since have equal ones.
