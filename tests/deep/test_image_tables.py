@@ -141,7 +141,7 @@ def test_a_served_review_learns_from_the_images_and_shows_them(folder, tmp_path,
             shown.append(reply.headers["Content-Type"])
         with urlopen(f"{address}state?tab=a") as reply:
             state = json.load(reply)
-            shown.append((state["problem"], state["updated"]))
+            shown.append((state["problem"], state["has_update"]))
         signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr("webbrowser.open", browse)

@@ -107,7 +107,7 @@ def test_the_state_has_the_order_and_the_confidences_of_the_session(served):
     suggestion = same.suggestion_
     assert names == {row: suggestion[row] for row in range(30) if suggestion[row] is not None}
     assert state["labels"] == [] == state["steps"]
-    assert state["updated"]
+    assert state["has_update"]
 
 
 def test_a_state_comes_when_something_has_changed(served):
@@ -115,7 +115,7 @@ def test_a_state_comes_when_something_has_changed(served):
     served.service.act("a", Answer("x1", {3: "cleo"}))
     state = served.service.state("a", since=token, full=True)
     assert state["token"] != token
-    assert state["settled"] == 1
+    assert state["n_settled"] == 1
     (settled,) = state["labels"]
     assert settled[:2] == [3, "cleo"]
     assert state["steps"] == [["x1", [[3, None]]]]

@@ -6,7 +6,6 @@ The standard library's server is enough for one person, and keeps the installati
 import hmac
 import io
 import json
-import re
 import secrets
 import socket
 import sys
@@ -31,7 +30,7 @@ from ambilearn.review.service import (
 
 HOST = "127.0.0.1"
 MAX_BODY = 4 * 2**20  # bytes; larger answers come in parts
-_LENGTH, _DIGITS = re.compile("[0-9]+"), 12  # of a length; int() would accept more
+_DIGITS = 12  # of a length
 MAX_CONNECTIONS = 64  # with the token, and as many without
 _PATIENCE = 20.0  # seconds for the head of a request, for its body, and for each part of a reply
 _SWITCH = 0.0005  # seconds that a thread may run while another one waits
@@ -278,7 +277,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _check_length(self) -> int:
         """Length of the body; an error if it is too long, or not stated exactly once."""
         lengths = self.headers.get_all("Content-Length", ["0"])
-        is_plain = _LENGTH.fullmatch(lengths[0]) and len(lengths) == 1
+        is_plain = len(lengths) == 1 and lengths[0].isascii() and lengths[0].isdecimal()
         # After a defect, further headers are not read.
         if self.headers.defects or "Transfer-Encoding" in self.headers or not is_plain:
             raise _RejectedError(

@@ -332,16 +332,10 @@ class ReviewService:
     def _report(self) -> dict[str, Any]:
         """Progress in numbers and words."""
         now = self._process.progress
-        return {
-            "settled": len(self.answers.labels),
-            "others": now.n_changed,
-            "random": now.n_random,
-            "share": now.share,
-            "sentence": now.hint,
-            "fitting": now.is_fitting,
-            "unlearned": now.n_unlearned + self._n_sent - now.n_actions,
-            "updated": now.has_update,
-            "problem": now.problem,
+        return now._asdict() | {
+            "released": [],  # which the page does not need
+            "n_settled": len(self.answers.labels),
+            "n_unlearned": now.n_unlearned + self._n_sent - now.n_actions,
             "notice": self._journal.notice,
             "ended": self.ended.is_set(),
         }

@@ -74,15 +74,15 @@ function refresh() {
 
 function showWorth(state) {
   const corrected = document.querySelector("[data-count=corrected]").textContent;
-  const parts = [`${corrected} corrected`, `${number(state.others)} other ${state.others === 1 ? "label" : "labels"} changed`];
+  const parts = [`${corrected} corrected`, `${number(state.n_changed)} other ${state.n_changed === 1 ? "label" : "labels"} changed`];
   if (state.share) {
     const [share, low, high] = state.share.map((each) => Math.round(each * 100));
-    parts.push(`about ${share} % of all labels are right (${low} to ${high} %, by ${state.random} random rows)`);
+    parts.push(`about ${share} % of all labels are right (${low} to ${high} %, by ${state.n_random} random rows)`);
   } else parts.push("no estimate before ten random rows");
   byId("worth").textContent = `${parts.join(", ")}.`;
-  byId("worth").hidden = state.settled === 0;
-  byId("sentence").textContent = state.sentence ?? "";
-  byId("sentence").hidden = !state.sentence;
+  byId("worth").hidden = state.n_settled === 0;
+  byId("sentence").textContent = state.hint ?? "";
+  byId("sentence").hidden = !state.hint;
   byId("notice").textContent = state.notice ?? "";
   byId("notice").hidden = !state.notice;
   byId("learning").textContent = state.problem
@@ -95,10 +95,10 @@ function countAnswers(count) {
 }
 
 /** Whether order and fit include all answers. */
-function learning({ unlearned, updated, fitting }) {
-  if (!unlearned) return fitting ? "Learning: the order of the rows may still change." : "Up to date";
-  const missing = `${countAnswers(unlearned)} not yet in the ${updated ? "" : "order and the "}fit`;
-  return fitting ? `Learning: ${missing}` : missing;
+function learning({ n_unlearned, has_update, is_fitting }) {
+  if (!n_unlearned) return is_fitting ? "Learning: the order of the rows may still change." : "Up to date";
+  const missing = `${countAnswers(n_unlearned)} not yet in the ${has_update ? "" : "order and the "}fit`;
+  return is_fitting ? `Learning: ${missing}` : missing;
 }
 
 const CHANGING = ["list", "undo", "load", "several", "finish", "forget"];
