@@ -165,6 +165,15 @@ def test_categories_are_normalized_text():
     assert all(value != value for value in values_of("category", "", "  ", None, np.nan, pd.NA))
 
 
+@pytest.mark.skipif(
+    pd.DataFrame({"x": np.array(["a"], dtype=object)})["x"].dtype == object,
+    reason="this pandas stores texts as they are; writing the table reports the character",
+)
+def test_half_a_character_is_named_with_its_row():
+    with pytest.raises(ValueError, match=r"column 'x', row 1 has an invalid character .*'half '"):
+        values_of("category", "good", "half \ud800")
+
+
 def test_a_category_may_look_missing():
     assert values_of("category", "NA", "None", "?") == ["NA", "None", "?"]
 

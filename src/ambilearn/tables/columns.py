@@ -23,7 +23,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ambilearn._utils.labels import is_missing
-from ambilearn._utils.text import MISSING_WORDS, normalize_label, shorten_list, shorten_repr
+from ambilearn._utils.text import (
+    MISSING_WORDS,
+    normalize_label,
+    report_lone_surrogates,
+    shorten_list,
+    shorten_repr,
+)
 from ambilearn._utils.types import Array, DataFrame
 from ambilearn._utils.warnings import warn_user
 from ambilearn.datasets.errors import InvalidFileError
@@ -265,7 +271,14 @@ def parse_features(
         if not is_text:
             _check_size(f"{name}, column {column!r}", cells, values)
         content[column] = values
-    return pd.DataFrame(content, columns=pd.Index(content, dtype=object))
+    try:
+        return pd.DataFrame(content, columns=pd.Index(content, dtype=object))
+    except UnicodeEncodeError:  # pandas may store texts as UTF-8
+        for name_of_column, values in content.items():
+            for i, cell in enumerate(values.tolist()):
+                with report_lone_surrogates(f"{name}, column {name_of_column!r}, row {i}"):
+                    str(cell).encode()
+        raise
 
 
 def _check_size(where: str, cells: list[Any], values: NDArray[np.float64]) -> None:
