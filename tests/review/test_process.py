@@ -197,16 +197,20 @@ def test_after_a_fit_that_failed_other_answers_start_one(work, monkeypatch):
 
 
 def test_an_update_that_fails_is_reported(work, monkeypatch):
-    worker, state = work(100)
+    worker, state = work(1)
     wait(state, lambda now: not now.is_fitting)
 
     def fail():
         raise ValueError("no update")
 
-    monkeypatch.setattr(state._session, "update", fail)
-    settle(worker, 0)
-    wait(state, lambda now: now.problem == "no update")
-    assert state._session.labels_ == {0: "anna"}
+    with monkeypatch.context() as patch:
+        patch.setattr(state._session, "update", fail)
+        settle(worker, 0)
+        wait(state, lambda now: now.n_actions == 1 and not now.n_unlearned and not now.is_fitting)
+        assert state.progress.problem == "no update"
+    settle(worker, 1)
+    wait(state, lambda now: now.n_actions == 2 and not now.problem and not now.n_unlearned)
+    assert state._session.labels_ == {0: "anna", 1: "anna"}
 
 
 # --- the end of both processes ------------------------------------------------------------------

@@ -349,8 +349,9 @@ class Worker:
             getattr(self._session, name)(*args, **options)
             return True
         if name == "learned":
-            self._session.take(*args)  # computes the results anew
             self._problem, self._is_fitting = None, False
+            with suppress(Exception):  # of the update, which is tried again and reported
+                self._session.take(*args)
             return True
         if name == "similar_rows":
             self._send("similar", (*args, self._session.similar_rows(*args)))
