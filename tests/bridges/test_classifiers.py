@@ -116,7 +116,7 @@ def test_invalid_arguments_are_rejected():
         candidates_from_top_k([[1, 2, 3], [1, 2, np.nan]], 1)
     with pytest.raises(ValueError, match=r"two dimensions, rows and labels.*shape \(3,\)"):
         candidates_from_top_k([0.1, 0.2, 0.3], 1)
-    with pytest.raises(ValueError, match="table of numbers"):
+    with pytest.raises(ValueError, match=r"scores must be numbers \(could not"):
         candidates_from_top_k([["cat", "dog"]], 1)
     with pytest.raises(ValueError, match="3 columns but there are 2 classes"):
         candidates_from_top_k(SCORES, 1, classes=["a", "b"])

@@ -402,7 +402,11 @@ def test_wrong_parameters(parameters, message):
         (lambda x: x[:1], None, r"torch.float32 of shape \(1, 4\)"),
         (lambda x: x.sum(), None, r"torch.float32 of shape \(\)"),
         (None, lambda x: x.double(), r"torch.float32 .* and torch.float64 of shape \(8, 4\)"),
-        (None, lambda x: x[:, :3], r"shape \(8, 4\) and torch.float32 of shape \(8, 3\)"),
+        (
+            None,
+            lambda x: x[:, :3],
+            r"torch.float32 of shape \(8, 4\) and torch.float32 of shape \(8, 3\)",
+        ),
     ],
 )
 def test_views_that_are_no_batches_are_rejected(weak, strong, returned):

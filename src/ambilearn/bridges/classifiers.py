@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import softmax
 
-from ambilearn._utils.array_checks import check_structure, column_names
+from ambilearn._utils.array_checks import as_numbers, check_structure, column_names
 from ambilearn._utils.labels import listed_labels
 from ambilearn._utils.text import pluralize
 from ambilearn._utils.types import Array, Estimator, Matrix
@@ -260,8 +260,7 @@ def candidates_from_similarity(
     is_needed = np.cumsum(sorted_weights, axis=1) - sorted_weights < mass
     mask = np.zeros(weights.shape, dtype=bool)
     np.put_along_axis(mask, order, is_needed | (mass == 1), axis=1)
-    table = sparse.csr_array(np.where(mask, weights, 0.0))
-    return replace(as_candidates(table, classes=labels), sparse_mask=False)
+    return _sets_of_mask(np.where(mask, weights, 0.0), labels)
 
 
 def _unit_rows(vectors: NDArray[np.float64], name: str) -> NDArray[np.float64]:
@@ -285,13 +284,7 @@ def score_table(
     if sparse.issparse(scores):
         scores = scores.toarray()
     columns = column_names(scores)
-    try:
-        table = np.asarray(scores, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError(
-            f"{name} must be a table of numbers, one row per example and one column per label, as "
-            f"predict_proba returns it ({error})."
-        ) from error
+    table = as_numbers(scores, name)
     if table.ndim != 2:
         raise ValueError(
             f"{name} must have two dimensions, rows and labels, as predict_proba returns it; got "
@@ -326,5 +319,5 @@ def _labels_of_columns(
 
 
 def _sets_of_mask(mask: Array, classes: list[object]) -> CandidateSets:
-    """Candidate sets of a dense mask, also if it has one column."""
+    """Candidate sets of a dense mask or table of weights, also if it has one column."""
     return replace(as_candidates(sparse.csr_array(mask), classes=classes), sparse_mask=False)

@@ -47,7 +47,7 @@ def find_model(name: str | os.PathLike[str]) -> Path:
         stored = Path(snapshot_download(name, allow_patterns=list(_PARTS), local_files_only=True))
         check_model(stored)  # a download may have been interrupted
     except (OSError, ValueError) as error:
-        if _is_offline():
+        if os.environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}:
             raise PretrainedModelError(
                 f"The model {name!r} is not on this machine, and nothing is downloaded offline "
                 "(HF_HUB_OFFLINE). Pass the folder of the model instead of its name."
@@ -61,10 +61,6 @@ def find_model(name: str | os.PathLike[str]) -> Path:
             f"The model {name!r} cannot be downloaded: {_first_line(error)}. Check the name, or "
             "pass a folder with the model."
         ) from error
-
-
-def _is_offline() -> bool:
-    return os.environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}
 
 
 def check_model(folder: Path) -> None:

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from ambilearn._utils.array_checks import column_names
 from ambilearn._utils.image_files import (
     check_pixel_range,
     eight_bits,
@@ -199,11 +200,9 @@ class PretrainedFeatures(TransformerMixin, BaseEstimator):
         names : ndarray of shape (m,)
         """
         check_is_fitted(self)
-        names = (
-            getattr(self, "feature_names_in_", None) if input_features is None else input_features
-        )
-        prefix = type(self).__name__.lower() if names is None else str(names[0])
-        return np.array([f"{prefix}[{j}]" for j in range(self.n_features_out_)], dtype=object)
+        given = getattr(self, "feature_names_in_", [type(self).__name__.lower()])
+        name = given[0] if input_features is None else input_features[0]
+        return np.array([f"{name}[{j}]" for j in range(self.n_features_out_)], dtype=object)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -243,8 +242,11 @@ class PretrainedFeatures(TransformerMixin, BaseEstimator):
 
     def _embed(self, cells: list[Any], model: _Model) -> NDArray[np.float32]:
         """Vectors of the cells, each different content once."""
-        items: Sequence[str | Path]
-        items = [*map(_as_text, cells)] if self.folder is None else self._find_pictures(cells)
+        items: Sequence[str | Path] = (
+            ["" if is_missing(cell) else str(cell) for cell in cells]
+            if self.folder is None
+            else self._find_pictures(cells)
+        )
         salt = f"{_FORMAT} {model.key} {'text' if self.folder is None else 'picture'} ".encode()
         contents = [
             hashlib.sha256(salt + _digest(row, item)).digest() for row, item in enumerate(items)
@@ -261,7 +263,13 @@ class PretrainedFeatures(TransformerMixin, BaseEstimator):
                 cache.put(new)
         if not contents:
             return np.empty((0, 0), dtype=np.float32)
-        return self._normalized(_stack([vectors[key] for key in contents]))
+        if len({len(vector) for vector in vectors.values()}) > 1:
+            raise ValueError("The model returns vectors of different lengths.")
+        found = np.stack([vectors[key] for key in contents])
+        if self.normalize:
+            lengths = np.linalg.norm(found.astype(np.float64), axis=1, keepdims=True)
+            found = (found / np.where(lengths > 0, lengths, 1)).astype(np.float32)
+        return found
 
     def _compute(
         self, model: _Model, items: Sequence[str | Path], rows: dict[bytes, int]
@@ -275,19 +283,11 @@ class PretrainedFeatures(TransformerMixin, BaseEstimator):
             size *= _BATCHES_PER_WRITE  # pictures are large
         encode = model.load()
         parts = [keys[i : i + size] for i in range(0, len(keys), size)]
-        for part in _with_progress(parts, self._label()):
+        by = "" if callable(self.model) else f" by {Path(self.model).name}"
+        for part in _with_progress(parts, f"embedding{by}"):
             index = [rows[key] for key in part]
             found = self._encode(encode, [items[i] for i in index], index)
             yield dict(zip(part, found, strict=True))
-
-    def _normalized(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-        if not self.normalize:
-            return vectors
-        lengths = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
-        return (vectors / np.where(lengths > 0, lengths, 1)).astype(np.float32)
-
-    def _label(self) -> str:
-        return "embedding" if callable(self.model) else f"embedding by {Path(self.model).name}"
 
     def _open_cache(self) -> VectorCache | None:
         if self.cache is None or self.cache is False:
@@ -344,25 +344,14 @@ class PretrainedFeatures(TransformerMixin, BaseEstimator):
 
 def _read_column(X: Any) -> tuple[list[Any], str | None]:
     """The cells of a column, and its name if it has one."""
-    name = getattr(X, "name", None)
-    columns = getattr(X, "columns", getattr(X, "column_names", None))
     shape = getattr(X, "shape", None)
-    if columns is not None:
-        if len(columns) != 1:
-            raise ValueError(f"PretrainedFeatures takes one column; X has {len(columns)}.")
-        name = columns[0]
-    elif isinstance(X, (str, bytes)) or not (shape is None or len(shape) in (1, 2)):
+    if isinstance(X, (str, bytes)) or not (shape is None or len(shape) in (1, 2)):
         raise ValueError("PretrainedFeatures takes a column of texts or of names of files.")
-    cells = np.asarray(X, dtype=object) if shape is not None else [*X]
-    if isinstance(cells, np.ndarray):
-        if cells.ndim == 2 and cells.shape[1] != 1:
-            raise ValueError(f"PretrainedFeatures takes one column; X has {cells.shape[1]}.")
-        cells = cells.ravel().tolist()
+    if shape is not None and shape[1:] not in ((), (1,)):
+        raise ValueError(f"PretrainedFeatures takes one column; X has {shape[1]}.")
+    (name,) = column_names(X) or [getattr(X, "name", None)]
+    cells = [*X] if shape is None else np.asarray(X, dtype=object).ravel().tolist()
     return cells, name if isinstance(name, str) else None
-
-
-def _as_text(cell: Any) -> str:
-    return "" if is_missing(cell) else str(cell)
 
 
 def _digest(row: int, item: str | Path) -> bytes:
@@ -387,12 +376,6 @@ def _open_picture(row: int, path: Path) -> Any:
         if max(image.size) > _LARGEST_SIDE:  # a batch of such pictures needs gigabytes
             image.thumbnail((_LARGEST_SIDE, _LARGEST_SIDE))
         return eight_bits(ImageOps.exif_transpose(image)).convert("RGB")
-
-
-def _stack(vectors: list[NDArray[np.float32]]) -> NDArray[np.float32]:
-    if len({len(vector) for vector in vectors}) > 1:
-        raise ValueError("The model returns vectors of different lengths.")
-    return np.stack(vectors)
 
 
 def _with_progress(parts: list[list[bytes]], label: str) -> Iterator[list[bytes]]:
