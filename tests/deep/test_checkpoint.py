@@ -52,14 +52,22 @@ def stop_at(epoch):
     return callback
 
 
+def fit_until(epoch, path, *data, **parameters):
+    """A fit that is stopped after some epochs."""
+    with pytest.raises(StopError):
+        make(path, callbacks=[stop_at(epoch)], **parameters).fit(*(data or (X, Y)))
+
+
+def belongs_to_another_fit():
+    return pytest.raises(ValueError, match=r"checkpoint .*run belongs to a fit with other rows")
+
+
 @pytest.mark.parametrize("random_state", [0, None])
 def test_a_stopped_run_continues(tmp_path, random_state):
     path = tmp_path / "run.safetensors"
-    changes = {"random_state": random_state}
-    with pytest.raises(StopError):
-        make(path, callbacks=[stop_at(4)]).set_params(**changes).fit(X, Y)
+    fit_until(4, path, random_state=random_state)
     assert path.exists()
-    model = make(path).set_params(**changes).fit(X, Y)
+    model = make(path, random_state=random_state).fit(X, Y)
     assert [report.epoch for report in model.history_] == [5, 6]
     assert model.n_epochs_ == 6
     assert not path.exists()  # complete: the next fit starts again
@@ -73,8 +81,7 @@ def test_a_stopped_run_of_images_continues(tmp_path):
     """Their weights are not contiguous: the channels are last."""
     path, images = tmp_path / "run", RNG.normal(size=(40, 5, 5, 3))
     module = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.Flatten())
-    with pytest.raises(StopError):
-        make(path, module=module, callbacks=[stop_at(4)]).fit(images, Y)
+    fit_until(4, path, images, Y, module=module)
     found, whole = (make(path_, module=module).fit(images, Y) for path_ in (path, None))
     assert [report.epoch for report in found.history_] == [5, 6]
     np.testing.assert_array_equal(found.predict_proba(images), whole.predict_proba(images))
@@ -193,10 +200,9 @@ def test_a_second_control_c_does_not_stop_the_write(tmp_path, monkeypatch):
 )
 def test_the_checkpoint_of_other_parameters_is_rejected(tmp_path, change):
     path = tmp_path / "run"
-    with pytest.raises(StopError):
-        make(path, callbacks=[stop_at(2)]).fit(X, Y)
+    fit_until(2, path)
     before = path.read_bytes()
-    with pytest.raises(ValueError, match=r"checkpoint .*run belongs to a fit with other rows"):
+    with belongs_to_another_fit():
         make(path, **change).fit(X, Y)
     assert path.read_bytes() == before
 
@@ -218,9 +224,8 @@ def test_the_checkpoint_of_another_frozen_network_is_rejected(tmp_path, index, n
     networks[1].load_state_dict(networks[0].state_dict())
     getattr(networks[1][index], name).data += 1
     path = tmp_path / "run"
-    with pytest.raises(StopError):
-        make(path, module=networks[0], callbacks=[stop_at(2)]).fit(X, Y)
-    with pytest.raises(ValueError, match=r"checkpoint .*run belongs to a fit with other rows"):
+    fit_until(2, path, module=networks[0])
+    with belongs_to_another_fit():
         make(path, module=networks[1]).fit(X, Y)
     model = make(path, module=networks[0]).fit(X, Y)
     assert [report.epoch for report in model.history_] == [3, 4, 5, 6]
@@ -242,9 +247,8 @@ SETS = [set(weights) for weights in Y]
 def test_the_checkpoint_of_other_rows_is_rejected(tmp_path, first, second):
     path = tmp_path / "run"
     given = {"normalize": (0.5, 2.0)}  # otherwise mean and scale would distinguish the rows, too
-    with pytest.raises(StopError):
-        make(path, callbacks=[stop_at(2)], **given).fit(*first)
-    with pytest.raises(ValueError, match=r"checkpoint .*run belongs to a fit with other rows"):
+    fit_until(2, path, *first, **given)
+    with belongs_to_another_fit():
         make(path, **given).fit(*second)
 
 
@@ -252,9 +256,8 @@ def test_the_checkpoint_of_other_rows_outside_of_memory_is_rejected(tmp_path, mo
     monkeypatch.setattr("ambilearn.deep.rows._fits_in_memory", lambda n_bytes: False)
     path, given = tmp_path / "run", {"normalize": (0.5, 2.0)}
     first, second = (torch.utils.data.TensorDataset(torch.tensor(each)) for each in (X, -X))
-    with pytest.raises(StopError):
-        make(path, callbacks=[stop_at(2)], **given).fit(first, Y)
-    with pytest.raises(ValueError, match=r"checkpoint .*run belongs to a fit with other rows"):
+    fit_until(2, path, first, Y, **given)
+    with belongs_to_another_fit():
         make(path, **given).fit(second, Y)
     model = make(path, random_state=np.int64(0), **given).fit(first, Y)
     assert len(model.history_) == 4
@@ -278,8 +281,7 @@ def test_functions_of_all_kinds_and_parts_with_functions_continue(tmp_path):
         return torch.nn.Sequential(torch.nn.Linear(3, 4), Activation())
 
     path = tmp_path / "run"
-    with pytest.raises(StopError):
-        make(path, module=network, augment=(torch.relu, None), callbacks=[stop_at(4)]).fit(X, Y)
+    fit_until(4, path, module=network, augment=(torch.relu, None))
     model = make(path, module=network, augment=(torch.relu, None)).fit(X, Y)
     assert [report.epoch for report in model.history_] == [5, 6]
 
@@ -332,8 +334,7 @@ def test_a_link_to_a_checkpoint(tmp_path):
     (tmp_path / "large").mkdir()
     file, link = tmp_path / "large" / "run", tmp_path / "run"
     link.symlink_to(file)
-    with pytest.raises(StopError):
-        make(link, callbacks=[stop_at(1)]).fit(X, Y)
+    fit_until(1, link)
     assert file.exists()
     make(link).fit(X, Y)
     assert not file.exists()
@@ -385,8 +386,7 @@ def test_another_file_is_rejected_and_kept(tmp_path, content):
 
 def test_a_damaged_checkpoint_is_rejected(tmp_path):
     path = tmp_path / "run"
-    with pytest.raises(StopError):
-        make(path, callbacks=[stop_at(2)]).fit(X, Y)
+    fit_until(2, path)
     content = path.read_bytes()
     last_bit = content[:-1] + bytes([content[-1] ^ 1])
     for damaged in (content[:-50], last_bit, content.replace(b'"step":"', b'"step":"1', 1)):
@@ -415,8 +415,7 @@ def test_a_callback_may_change_the_working_directory(tmp_path, monkeypatch):
 def test_checkpoints_are_written_after_some_time_only(tmp_path, monkeypatch):
     monkeypatch.setattr("ambilearn.deep.checkpoint.SECONDS", 3600)
     path = tmp_path / "run"
-    with pytest.raises(StopError):
-        make(path, callbacks=[stop_at(4)]).fit(X, Y)
+    fit_until(4, path)
     assert not path.exists()
 
 

@@ -23,14 +23,10 @@ class ImageView:
 
     def __call__(self, x: Tensor) -> Tensor:
         """One view of each image of the batch, shape (b, c, h, w)."""
-        return self.apply(x, self.draw(x))
-
-    def draw(self, x: Tensor) -> Tensor:
-        """The random numbers of a batch, shape (b, n_random)."""
-        return torch.rand(len(x), self.n_random, device=x.device)
+        return self.apply(x, torch.rand(len(x), self.n_random, device=x.device))
 
     def apply(self, x: Tensor, u: Tensor) -> Tensor:
-        """The view for random numbers from 0 to 1."""
+        """The view for random numbers from 0 to 1, shape (b, n_random)."""
         raise NotImplementedError
 
 

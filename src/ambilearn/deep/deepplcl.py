@@ -294,21 +294,9 @@ class DeepPLCL(
         return super().fit(X, y, sample_weight)
 
     def _validate_rows(self, X: Any, *, reset: bool = True, **options: Any) -> "DeepRows":
-        with requires_extra("deep", purpose="DeepPLCL"):
-            import torch
+        from ambilearn.deep.rows import DeepRows, check_form, check_rows, is_matrix, to_tensor
 
-        from ambilearn.deep.rows import (
-            DeepRows,
-            check_form,
-            check_rows,
-            is_matrix,
-            to_host_array,
-            to_tensor,
-        )
-
-        check_form(X)
-        if isinstance(X, torch.Tensor):
-            X = to_host_array(X)
+        X = check_form(X)
         if is_matrix(X) and (reset or len(self._row_shape) == 1):
             matrix = super()._validate_rows(X, reset=reset, **options)
             rows = DeepRows(matrix.shape, to_tensor(matrix))
@@ -355,7 +343,7 @@ class DeepPLCL(
         with requires_extra("deep", purpose="DeepPLCL"):
             from ambilearn.deep.rows import check_form
 
-        check_form(X)
+        X = check_form(X)
         self._previous = vars(self).get("module_") if self.warm_start else None
         if self.warm_start and self.frozen:
             raise ValueError("warm_start and frozen cannot be combined. Set one of them to False.")
@@ -391,7 +379,6 @@ class DeepPLCL(
         from ambilearn.deep.augment import CropFlip, identity
         from ambilearn.deep.checkpoint import Checkpoint
         from ambilearn.deep.networks import MLP, Frozen, add_heads
-        from ambilearn.deep.objective import choose_objective
         from ambilearn.deep.options import choose_settings
         from ambilearn.deep.training import Labels, Trainer
 
@@ -409,10 +396,7 @@ class DeepPLCL(
             network = add_heads(mlp, held.batch(two, device), candidates.n_labels)
         if self._previous is not None:
             _copy_weights(self._previous, network)
-        objective = choose_objective(
-            self.loss, comp_weight=self.comp_weight, ramp=self.ramp, mixup=self.mixup
-        )
-        settings = choose_settings(self, objective, held, device)
+        settings = choose_settings(self, held, device)
         self._mirror = isinstance(settings.weak, CropFlip) and settings.weak.flip
         trainer = Trainer(network, held, prepare, Labels.of(candidates, device), settings)
         saved = None
@@ -485,7 +469,7 @@ class DeepPLCL(
                 history.append(report)
                 check_left_out_rows(trainer)
                 name = type(self).__name__
-                report_round(Round(name, report.epoch, n_epochs, report.loss, 0.0, str(report)))
+                report_round(Round(name, trainer.epoch, n_epochs, loss, 0.0, str(report)))
                 if saved is not None and report.epoch < n_epochs:
                     saved.end_epoch()
                 for callback in self.callbacks:

@@ -49,7 +49,10 @@ def check_left_out_rows(trainer: Trainer) -> None:
     rest = rest[:: -(-len(rest) // most)]
     reference = PLCL().fit(_inputs(trainer, rest), mask[rest]).predict(_inputs(trainer, held))
     rows = np.arange(len(held))
-    right, expected = mask[held][rows, _labels(trainer, held)], mask[held][rows, reference]
+    taken = trainer.rows.take(torch.from_numpy(held))
+    outputs = compute_outputs(trainer.average, taken, trainer.prepare, mirror=False)
+    found = outputs[0].argmax(1).numpy()
+    right, expected = mask[held][rows, found], mask[held][rows, reference]
     fewer, more = np.sum(expected & ~right), np.sum(right & ~expected)
     if fewer - more > 2.5 * np.sqrt(fewer + more):
         warn_user(
@@ -63,10 +66,3 @@ def check_left_out_rows(trainer: Trainer) -> None:
 def _inputs(trainer: Trainer, index: NDArray[np.int64]) -> NDArray[np.float32]:
     batch = trainer.prepare(trainer.rows.batch(torch.from_numpy(index), trainer.device))
     return batch.flatten(1).cpu().numpy()
-
-
-def _labels(trainer: Trainer, index: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Most probable label of some rows, by the average of the weights."""
-    rows = trainer.rows.take(torch.from_numpy(index))
-    outputs = compute_outputs(trainer.average, rows, trainer.prepare, mirror=False)
-    return outputs[0].argmax(1).numpy()

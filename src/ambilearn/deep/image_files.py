@@ -70,9 +70,6 @@ class ImageFiles:
             _warn_of_gray(paths, modes)
         return cls(paths, image_shape)
 
-    def __len__(self) -> int:
-        return len(self.paths)
-
     def read(self, index: Sequence[int]) -> Tensor:
         """The images of some rows, uint8 of shape (k, c, h, w)."""
         decode = partial(_decode, shape=self.image_shape)

@@ -2,7 +2,6 @@
 
 import copy
 import os
-from collections.abc import Callable
 from math import prod
 from os import PathLike
 from typing import Any
@@ -13,12 +12,7 @@ from torch.nn.functional import interpolate
 
 from ambilearn.deep.augment import View
 from ambilearn.deep.rows import DeepRows
-from ambilearn.features.models import (
-    PretrainedModelError,
-    find_model,
-    hash_model,
-    load_network,
-)
+from ambilearn.features.models import PretrainedModelError, find_model, hash_model, load_network
 
 BATCH = 1024
 _VALUES = 2**22  # of a batch: larger images have smaller batches, which need less memory
@@ -220,7 +214,19 @@ def choose_features(module: Any, shape: tuple[int, ...], width: int = 64) -> nn.
     if isinstance(module, nn.Module):
         return copy.deepcopy(module)
     if not isinstance(module, (str, PathLike)):
-        return _make_features(module)
+        try:
+            made = module()
+        except TypeError as error:
+            raise TypeError(
+                f"module={module!r} could not be called without arguments ({error}). Pass an "
+                "instance, or a functools.partial that has the arguments."
+            ) from error
+        if not isinstance(made, nn.Module):
+            raise TypeError(
+                f"module must make a torch.nn.Module, but {module!r} returned a "
+                f"{type(made).__name__}."
+            )
+        return made
     if module != "auto":
         if len(shape) != 3 or shape[0] not in (1, 3):
             raise ValueError(
@@ -233,21 +239,6 @@ def choose_features(module: Any, shape: tuple[int, ...], width: int = 64) -> nn.
     is_large = max(shape[1:]) > LARGEST_SMALL_SIDE
     features = ResNet18(shape[0]) if is_large else ResNet9(shape[0], width)
     return features.to(memory_format=torch.channels_last)  # faster on a GPU
-
-
-def _make_features(module: Callable[[], Any]) -> nn.Module:
-    try:
-        made = module()
-    except TypeError as error:
-        raise TypeError(
-            f"module={module!r} could not be called without arguments ({error}). Pass an instance, "
-            "or a functools.partial that has the arguments."
-        ) from error
-    if not isinstance(made, nn.Module):
-        raise TypeError(
-            f"module must make a torch.nn.Module, but {module!r} returned a {type(made).__name__}."
-        )
-    return made
 
 
 def describe_tensor(value: Any) -> str:

@@ -12,7 +12,7 @@ from torch import Tensor
 from ambilearn._utils.types import Estimator
 from ambilearn._utils.warnings import warn_user
 from ambilearn.deep.augment import CropFlip, Noise, StrongImageView, SwapFeatures, View, identity
-from ambilearn.deep.objective import Objective
+from ambilearn.deep.objective import choose_objective
 from ambilearn.deep.rows import DeepRows
 from ambilearn.deep.training import Settings
 
@@ -97,10 +97,11 @@ def choose_views(augment: Any, rows: DeepRows, strong: bool) -> tuple[View, View
     return augment[0] or identity, augment[1] if strong else None
 
 
-def choose_settings(
-    model: Estimator, objective: Objective, rows: DeepRows, device: torch.device
-) -> Settings:
+def choose_settings(model: Estimator, rows: DeepRows, device: torch.device) -> Settings:
     """Settings of the training of an estimator."""
+    objective = choose_objective(
+        model.loss, comp_weight=model.comp_weight, ramp=model.ramp, mixup=model.mixup
+    )
     batch_size = choose_batch_size(model.batch_size, rows.shape)
     weak, strong = choose_views(model.augment, rows, objective.strong_view)
     epochs = choose_epochs(model.epochs, rows, batch_size, device)

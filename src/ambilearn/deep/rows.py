@@ -47,10 +47,13 @@ class DeepRows:
         return first is not None and first.dtype == torch.uint8
 
     def to(self, device: torch.device) -> "DeepRows":
-        """The same rows in the memory of the device, if they fit there."""
-        if self.held is None or not _fits(self.held, device):
+        """The same rows in the memory of the device, if they take less than half of it."""
+        held = self.held
+        if held is None:
             return self
-        return replace(self, held=self.held.to(device))
+        if device.type == "cuda" and held.nbytes >= 0.5 * torch.cuda.mem_get_info(device)[0]:
+            return self
+        return replace(self, held=held.to(device))
 
     def take(self, index: Tensor) -> "DeepRows":
         """Some of the rows."""
@@ -63,13 +66,6 @@ class DeepRows:
             return self.held[index.to(self.held.device)].to(device, non_blocking=True)
         assert self.read is not None
         return self.read(index.tolist()).to(device, non_blocking=True)
-
-
-def _fits(values: Tensor, device: torch.device) -> bool:
-    if device.type != "cuda":
-        return True
-    free, _ = torch.cuda.mem_get_info(device)
-    return bool(values.nbytes < 0.5 * free)  # the rest is for the network
 
 
 def _fits_in_memory(n_bytes: int) -> bool:
@@ -99,14 +95,15 @@ def _items(X: Any) -> list[Any] | None:
     return list(X) if of_objects or isinstance(X, (list, tuple)) else None
 
 
-def check_form(X: Any) -> None:
-    """Raise an error if X is something from which rows could be made, but not by DeepPLCL."""
+def check_form(X: Any) -> Any:
+    """X, a tensor as an array; an error if rows could be made of it, but not by DeepPLCL."""
     if isinstance(X, (str, os.PathLike)):
         raise TypeError(f"X is a single path, {str(X)!r}. Pass a list of file names.")
     if isinstance(X, torch.utils.data.DataLoader):
         raise TypeError("X is a DataLoader: pass its dataset, X.dataset, instead.")
     if isinstance(X, torch.utils.data.IterableDataset):
         raise TypeError("X is an IterableDataset: pass a dataset with __len__ and __getitem__.")
+    return to_host_array(X) if isinstance(X, Tensor) else X
 
 
 def _is_dataset(X: Any) -> bool:
@@ -114,14 +111,11 @@ def _is_dataset(X: Any) -> bool:
     if isinstance(X, list) and X and isinstance(X[0], (tuple, list)) and X[0]:
         first = X[0][0]
         is_array = hasattr(first, "__array__") or hasattr(first, "__array_interface__")  # Pillow
-        return is_array and np.ndim(first) > 0 and not _is_list_of_equals(X[0])
+        # A list of arrays of one shape is an image or a matrix.
+        shapes = {getattr(part, "shape", None) for part in X[0]}
+        is_row = isinstance(X[0], list) and len(shapes) == 1 and None not in shapes
+        return is_array and np.ndim(first) > 0 and not is_row
     return isinstance(X, torch.utils.data.Dataset)
-
-
-def _is_list_of_equals(item: Any) -> bool:
-    """Whether an item is a list of arrays of one shape, which is an image or a matrix."""
-    shapes = {getattr(part, "shape", None) for part in item}
-    return isinstance(item, list) and len(shapes) == 1 and None not in shapes
 
 
 def check_rows(
@@ -144,7 +138,8 @@ def check_rows(
                 "which files do not have. Pass an array."
             )
         files = ImageFiles.of(X, row_shape, image_size)
-        return _read_ahead(DeepRows((len(files), *files.image_shape), read=files.read, unit=255.0))
+        shape = (len(files.paths), *files.image_shape)
+        return _read_ahead(DeepRows(shape, read=files.read, unit=255.0))
     if _is_dataset(X):
         return _read_ahead(_dataset_rows(X, learned_bytes))
     return _check_images(X, learned_bytes, is_fit=row_shape is None)

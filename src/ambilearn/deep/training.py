@@ -223,18 +223,10 @@ class Trainer:
         complementary: list[Tensor],
         share: Tensor | None = None,
     ) -> Tensor:
-        labels, objective = self.labels, self.settings.objective
-        detached = [view.detach() for view in ordinary]
-        share = share if len(detached) == 2 else None
-        new = make_targets(
-            objective,
-            detached,
-            complementary[0].detach(),
-            labels.mask[index],
-            self.prior(index),
-            share,
-        )
-        labels.confidences[index] = new
+        mask, prior = self.labels.mask[index], self.prior(index)
+        objective = self.settings.objective
+        new = make_targets(objective, ordinary, complementary[0], mask, prior, share)
+        self.labels.confidences[index] = new
         return new
 
     def _fit_power(self) -> None:
