@@ -166,12 +166,6 @@ def test_tiny_weights_of_candidates(loss):
     np.testing.assert_allclose(model.label_distributions_.sum(1), 1)
 
 
-def test_the_name_of_a_single_file_is_rejected():
-    for use in (lambda: make().fit("a.png", SETS), lambda: make().fit(X, SETS).predict("a.png")):
-        with pytest.raises(TypeError, match=r"X is a single path, 'a\.png'\. Pass a list of file"):
-            use()
-
-
 def test_label_distributions_are_targets_of_the_final_network():
     """t ∝ f ∘ (1 − f̂)^c ∘ w^γ on the candidates."""
     model = make(ramp=1.0).fit(X, [{"a": 3, "b": 1}] * 15 + ["a"] * 10 + ["c"] * 5)

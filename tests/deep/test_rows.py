@@ -164,19 +164,27 @@ def test_wrong_datasets_are_rejected(items, message):
         check_rows(_Items(items))
 
 
-def test_a_dataset_without_length_is_rejected():
-    class Stream(torch.utils.data.IterableDataset):
-        def __iter__(self):
-            return iter([torch.zeros(2)])
-
-    with pytest.raises(TypeError, match="X is an IterableDataset: pass a dataset with __len__"):
-        DeepPLCL().fit(Stream(), ["a"])
+class _Stream(torch.utils.data.IterableDataset):
+    def __iter__(self):
+        return iter([torch.zeros(2)])
 
 
-def test_a_loader_is_rejected():
-    loader = torch.utils.data.DataLoader(_Items([torch.zeros(2)] * 4), batch_size=2)
-    with pytest.raises(TypeError, match="X is a DataLoader: pass its dataset"):
-        DeepPLCL().fit(loader, ["a"] * 4)
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (_Stream(), "an IterableDataset: pass a dataset with __len__"),
+        (
+            torch.utils.data.DataLoader(_Items([torch.zeros(2)] * 4)),
+            "a DataLoader: pass its dataset",
+        ),
+        ("a.png", r"a single path, 'a\.png'\. Pass a list of file"),
+    ],
+)
+def test_forms_of_pytorch_and_single_files_are_rejected(X, message):
+    fitted = DeepPLCL(epochs=1, device="cpu").fit([[0.0], [1.0]], ["a", "b"])
+    for use in (lambda: DeepPLCL().fit(X, ["a"] * 4), lambda: fitted.predict(X)):
+        with pytest.raises(TypeError, match=f"X is {message}"):
+            use()
 
 
 def test_files_may_be_a_column_of_pyarrow(tmp_path):

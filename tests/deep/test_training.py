@@ -1,5 +1,7 @@
 """The training loop, step by step."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -7,10 +9,12 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 from trainers import CPU, make_trainer  # noqa: E402
 
-from ambilearn.deep import training  # noqa: E402
+from ambilearn.deep import DeepPLCL, training  # noqa: E402
 from ambilearn.deep.augment import identity  # noqa: E402
 from ambilearn.deep.objective import PRESETS, make_targets, row_losses  # noqa: E402
 from ambilearn.deep.training import (  # noqa: E402
+    check_left_out_rows,
+    leave_out_rows,
     mix_settled,
     ramp_up,
     seeded,
@@ -173,23 +177,15 @@ def test_the_power_of_the_weights_follows_the_confidences():
     assert trainer.power == 0.0  # the network has learned from the weights
 
 
-def test_a_row_of_weight_zero_does_not_count():
+@pytest.mark.parametrize("mixed", [False, True])
+def test_a_row_of_weight_zero_does_not_count(mixed):
+    """Its features and, where views are mixed, its labels."""
     weights = torch.ones(12)
     weights[3] = 0.0
-    trainers = [make_trainer("cc", row_weights=weights) for _ in range(2)]
-    trainers[1].rows.held[3] = 100.0
-    for trainer in trainers:
-        trainer.run_epoch()
-    first, second = map(state, trainers)
-    for name, tensor in first.items():
-        torch.testing.assert_close(tensor, second[name])
-
-
-def test_the_labels_of_a_row_of_weight_zero_do_not_count_in_mixed_views():
-    weights = torch.ones(12)
-    weights[3] = 0.0
-    trainers = [make_trainer(row_weights=weights, ramp=0.0) for _ in range(2)]
-    trainers[1].labels.mask[3] = ~trainers[1].labels.mask[3]
+    given = {"ramp": 0.0} if mixed else {"loss": "cc"}
+    trainers = [make_trainer(row_weights=weights, **given) for _ in range(2)]
+    changed = trainers[1].labels.mask if mixed else trainers[1].rows.held
+    changed[3] = ~changed[3] if mixed else 100.0
     for trainer in trainers:
         settle(trainer)
         with seeded(1, CPU):
@@ -323,3 +319,67 @@ def test_weights_count_until_the_ramp_ends():
     assert found == [1, 1, 1, 1, 1, 1, 1, 0.5, 0, 0, 0, 0]
     assert trust_in_weights(0, 1, 0.5) == 1  # a run of one epoch uses them
     assert trust_in_weights(7, 8, 1.0) == 1
+
+
+# --- rows that the network has not learned from ---
+
+RNG = np.random.default_rng(0)
+CENTERS = RNG.normal(size=(5, 20))
+TRUTH = np.arange(220) % 5
+X = CENTERS[TRUTH] + RNG.normal(size=(220, 20))
+MASK = RNG.random((220, 5)) < 0.3
+MASK[np.arange(220), TRUTH] = True
+
+
+class Blind(nn.Module):
+    """Features that say nothing about the row."""
+
+    def forward(self, x):
+        return torch.ones(len(x), 2)
+
+
+def messages_of_fit(rows=slice(None), **parameters):
+    parameters = {"epochs": 20, "batch_size": 8, "device": "cpu", "random_state": 0} | parameters
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        DeepPLCL(**parameters).fit(X[rows], MASK[rows])
+    return [str(each.message) for each in caught if "does not learn" in str(each.message)]
+
+
+def test_a_network_that_learns_less_than_plcl_gives_a_warning():
+    (message,) = messages_of_fit(module=Blind)
+    assert "On 44 of them, left out in the first quarter" in message
+    assert messages_of_fit() == []
+
+
+def test_few_rows_are_not_left_out():
+    assert messages_of_fit(slice(190), module=Blind) == []
+
+
+def test_the_network_learns_from_all_rows_after_a_quarter_of_the_epochs():
+    trainer = make_trainer(n=220, epochs=8)
+    found = []
+    leave_out_rows(trainer)
+    for _ in range(4):
+        trainer.run_epoch()
+        found.append(int((trainer._row_weights == 0).sum()))
+        check_left_out_rows(trainer)
+    assert found == [44, 44, 0, 0]
+
+
+def test_a_training_that_continues_leaves_out_the_same_rows():
+    first, second, late = (make_trainer(n=220, epochs=8) for _ in range(3))
+    second.epoch, late.epoch = 1, 2
+    for trainer in (first, second, late):
+        leave_out_rows(trainer)
+    assert torch.equal(first.left_out, second.left_out)
+    assert len(late.left_out) == 0
+
+
+def test_rows_of_weight_zero_are_not_left_out():
+    weights = torch.arange(220.0).clamp(max=1)
+    weights[:10] = 0
+    trainer = make_trainer(n=220, row_weights=weights)
+    leave_out_rows(trainer)
+    assert (trainer.labels.row_weights[trainer.left_out] > 0).all()
+    assert len(trainer.left_out) == 42

@@ -450,8 +450,7 @@ class DeepPLCL(
 
     def _run_epochs(self, trainer: "Trainer", saved: "Checkpoint | None") -> list[Any]:
         """Run the epochs that are left, and return their reports."""
-        from ambilearn.deep.held_out import check_left_out_rows, leave_out_rows
-        from ambilearn.deep.training import EpochReport
+        from ambilearn.deep.training import EpochReport, check_left_out_rows, leave_out_rows
 
         if not all(map(callable, self.callbacks)):
             raise ValueError(
