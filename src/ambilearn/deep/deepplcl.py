@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from ambilearn._utils.rounds import Round, report_round
 from ambilearn._utils.sklearn_compat import Interval, StrOptions
@@ -19,7 +18,7 @@ from ambilearn._utils.text import requires_extra
 from ambilearn._utils.types import AnyCandidates, RandomState
 from ambilearn._utils.warnings import InterruptedWarning, may_end_early, warn_user
 from ambilearn.backend import HOST, Backend, Support
-from ambilearn.base import PartialLabelClassifier
+from ambilearn.base import PartialLabelClassifier, normalize_votes
 from ambilearn.candidates import CandidateSets
 from ambilearn.fitting import WeightedRowsMixin, unchanged_on_error
 from ambilearn.rows import TrainingRows
@@ -356,9 +355,6 @@ class DeepPLCL(
             )
         return rows, sets
 
-    def _choose_backend(self, X: Any) -> Backend:
-        return HOST  # of the candidates; the network computes on its own device
-
     @property
     def _fitted_rows(self) -> None:
         return None  # rows may be anywhere
@@ -494,7 +490,7 @@ class DeepPLCL(
         outputs = compute_outputs(network, rows, prepare, mirror=self._mirror)
         ordinary, complementary = (output.numpy() for output in outputs)
         ordinary = np.where(self._never_candidate, 0.0, np.maximum(ordinary, 1e-300))
-        return ordinary / ordinary.sum(axis=1, keepdims=True), complementary
+        return normalize_votes(ordinary), complementary
 
     def _new_rows(self, X: "DeepRows") -> tuple[Any, "DeepRows", "View"]:
         """The network on its device, and standardized rows with their preparation."""
@@ -515,8 +511,7 @@ class DeepPLCL(
         return HOST, iter([self._confidences(self._checked_scores(X, method))])
 
     def _confidences(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        shares: NDArray[np.float64] = np.exp(scores)
-        return shares / shares.sum(axis=1, keepdims=True)
+        return normalize_votes(np.exp(scores))
 
     def transform(self, X: Any) -> NDArray[np.float32]:
         """Features of the rows: the output of the network below the heads.
@@ -530,11 +525,10 @@ class DeepPLCL(
         -------
         features : ndarray of shape (n, n_features)
         """
-        check_is_fitted(self)
+        rows = self._validate_new_rows(X, "transform")
         from ambilearn.deep.networks import compute_features
 
-        rows = self._validate_rows(X, reset=False)
-        return compute_features(*self._new_rows(rows)).cpu().numpy()
+        return compute_features(*self._new_rows(rows)).numpy()
 
     @property
     def _n_features_out(self) -> int:
