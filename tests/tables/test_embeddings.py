@@ -1,6 +1,8 @@
 """Columns of a table that a pretrained network converts: in Python, model files, commands."""
 
 import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -165,3 +167,16 @@ def test_commands(folder, text_model, monkeypatch):
     done = run(main, ["clean", "t.csv", *options, "--out", "c.csv"])
     assert done.exit_code == 0, done.output
     assert np.isfinite(pd.read_csv("c.csv")["score"]).all()
+    done = run(main, ["review", "t.csv", *options, "--method", "plcl", "--out", "r.html"])
+    assert done.exit_code == 0, done.output
+
+    program = f"""
+import sys, pooch
+from ambilearn.cli.main import main
+pooch.os_cache = lambda name: {str(folder / "cache")!r}
+main({["clean", "t.csv", *options, "--out", "again.csv"]}, standalone_mode=False)
+print("torch" in sys.modules)
+"""
+    again = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert again.stdout.endswith("False\n"), again.stderr  # vectors that are stored need no PyTorch
+    assert (folder / "again.csv").read_text() == (folder / "c.csv").read_text()
