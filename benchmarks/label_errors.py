@@ -28,7 +28,7 @@ from sklearn.model_selection import cross_val_predict
 from sklearn.svm import SVC
 
 from ambilearn import LALO, PLAGGD, PLCL, PLCP, SURE, as_candidates, find_doubtful
-from ambilearn.confidence.tuned_ridge import choose_ridges
+from ambilearn.confidence.find_doubtful import choose_ridges
 from ambilearn.datasets import load_dataset
 
 TABLES = ("digits", "ecoli", "glass", "steel", "vehicle")

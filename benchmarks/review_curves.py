@@ -1,12 +1,11 @@
-"""Accuracy after a review of some rows, in the order of margin, of doubt, and at random.
+"""Accuracy after a review of some rows, in the order of review_rank, of margin, and at random.
 
 The first rows of an order get their true label, the stack is fitted again, and the accuracy of all
 cleaned labels and on new rows is measured. Random halves of Lost and MSRCv2 with the true label
-replaced in 10 % of the sets, and the music clips with the original answers. ``doubt and margin`` is
-the order of ``ambilearn review``, which uses held-out outputs of the stack; ``quick doubt and
-margin`` is that of ``ambilearn clean``, which uses those of its PL-CL. ``oracle`` reviews rows
-without their true label first, which is not possible in practice. Results are in
-``docs/review_curves.jsonl``.
+replaced in 10 % of the sets, and the music clips with the original answers. ``review`` is the order
+of ``ambilearn clean`` and ``review``, by the probability that the label is wrong; ``review, in
+rounds`` is computed anew after each step. ``oracle`` reviews rows without their true label first,
+which is not possible in practice. Results are in ``docs/review_curves.jsonl``.
 
 With ``--session`` the rows are reviewed through :class:`ambilearn.review.ReviewSession`, with one
 random row in ten, and compared with new orders at the same shares ("in rounds"): a line for each
@@ -36,7 +35,6 @@ from ambilearn.tables.ranking import choose_candidates, review_order
 
 SHARES = (0.0, 0.02, 0.05, 0.1, 0.2)
 CHANCES = 3  # number of random orders that are averaged
-FOLDS = 5  # folds of the held-out outputs of the stack
 COVERAGE_SHARES = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
 
 
@@ -82,8 +80,7 @@ def measure(name, seed):
     rng = np.random.default_rng(seed)
     orders = {
         "margin": review_order(choices(model, sets)),
-        "quick doubt and margin": by_doubt(model, X, sets, n_folds=None),
-        "doubt and margin": by_doubt(model, X, sets),
+        "review": order_of_review(model, X, sets),
         "oracle": np.lexsort((rng.random(len(y)), ~absent)),
     }
     chances = [rng.permutation(len(y)) for _ in range(CHANCES)]
@@ -180,18 +177,16 @@ def in_rounds(X, sets, y, X_test, y_test, wrong, absent):
         model = PLStacking().fit(X, now)
         more = round(share * len(y)) - len(settled)
         if more:
-            settled = np.concatenate([settled, by_doubt(model, X, now, settled)[:more]])
+            settled = np.concatenate([settled, order_of_review(model, X, now, settled)[:more]])
             model = PLStacking().fit(X, settle(sets, y, settled))
         right = np.mean(model.transduction_ == y), model.score(X_test, y_test)
         hits = wrong[settled].sum() / len(y), absent[settled].sum() / len(y)
-        yield "doubt and margin, in rounds", share, (*right, *hits)
+        yield "review, in rounds", share, (*right, *hits)
 
 
-def by_doubt(model, X, sets, settled=(), n_folds=FOLDS):
-    """Alternate doubtful rows and rows with a small margin."""
-    return review_order(
-        choices(model, sets), find_doubtful(X, sets, estimator=model, n_folds=n_folds), settled
-    )
+def order_of_review(model, X, sets, settled=()):
+    """Rows by the probability that their label is wrong, as ``review_rank`` of ``clean``."""
+    return review_order(choices(model, sets), find_doubtful(X, sets, estimator=model), settled)
 
 
 def choices(model, sets):

@@ -5,6 +5,7 @@ from .audits import compare_labels as compare_labels
 from .audits import draw_audit as draw_audit
 from .audits import estimate_share_right as estimate_share_right
 from .calibration import Calibration as Calibration
+from .calibration import calibrate_candidates as calibrate_candidates
 from .calibration import fit_temperature as fit_temperature
 from .calibration import scale_scores as scale_scores
 from .checked import AuditedClassifier as AuditedClassifier
@@ -13,4 +14,3 @@ from .diagram import ReliabilityDisplay as ReliabilityDisplay
 from .doubt import Doubt as Doubt
 from .doubt import LabelDoubt as LabelDoubt
 from .find_doubtful import find_doubtful as find_doubtful
-from .sets import calibrate_candidates as calibrate_candidates

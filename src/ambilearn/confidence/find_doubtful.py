@@ -1,25 +1,34 @@
-"""The function that finds doubtful labels, for candidate sets and for ordinary labels."""
+"""The function that finds doubtful labels, and its classifiers for ordinary labels."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from itertools import chain
 from typing import Any
 
 import numpy as np
-from sklearn.utils import indexable
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state, indexable
 
 from ambilearn._utils.array_checks import check_structure
 from ambilearn._utils.sklearn_compat import _num_samples
-from ambilearn._utils.types import AnyCandidates, Estimator, Label
-from ambilearn.backend import HOST
+from ambilearn._utils.types import AnyCandidates, Estimator, Label, RandomState
+from ambilearn.backend import HOST, index_rows
 from ambilearn.backend.arrays import to_numpy
-from ambilearn.candidates import as_candidates
+from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.confidence.doubt import Doubt
-from ambilearn.confidence.held_out import hold_out
+from ambilearn.confidence.held_out import hold_out, join_blocks
 from ambilearn.confidence.missing_truth import doubt_of_outputs, judge_sets
-from ambilearn.confidence.tuned_ridge import tuned_outputs
 from ambilearn.confidence.wrong_labels import has_ordinary_labels, judge_labels, read_probabilities
+from ambilearn.kernel import DEFAULT_N_LANDMARKS, MAX_EXACT_ROWS
 from ambilearn.kernel.leave_one_out import OutputBlock
 from ambilearn.learners import method_inside, without_preprocessing
 from ambilearn.methods.plcl import PLCL
+from ambilearn.methods.sure import SURE
+from ambilearn.rows import TrainingRows
+
+_WIDTHS = (0.35, 0.5, 0.7, 1.0)  # of the kernel, in mean distances
+_RIDGES = (0.03, 0.3, 1.0, 3.0)  # relative to the mean squared norm of the features
+_MAX_TUNING_ROWS = 1000
+_KERNEL_SHARE = 2 / 3
 
 
 def find_doubtful(
@@ -189,3 +198,62 @@ def find_doubtful(
     X, estimator = without_preprocessing(X, PLCL() if estimator is None else estimator)
     held_out = hold_out(estimator, X, candidates, n_folds, random_state, progress)
     return doubt_of_outputs(held_out, candidates, random_state)
+
+
+def tuned_outputs(
+    X: Any, sets: CandidateSets, random_state: RandomState = 0
+) -> NDArray[np.float64]:
+    r"""Leave-one-out outputs (n, l) of two ridge classifiers, given one label for each row.
+
+    They are :math:`h = \tfrac23 h_{\text{Gaussian kernel}} + \tfrac13 h_{\text{linear}}`. The mean
+    of the two finds more wrong labels than either alone, since they make different errors. The
+    parameters are those with the smallest leave-one-out squared error on at most 1000 rows, drawn
+    with the seed ``random_state``: as variance of the noise and length scale of a Gaussian process
+    they do not depend on the number of rows.
+    """
+    n = len(sets)
+    if n == 1:
+        raise ValueError("X has one row: at least two are needed to find wrong labels.")
+    X = SURE()._validate_rows(X)
+    rows = np.arange(n)
+    if n > _MAX_TUNING_ROWS:
+        rows = np.sort(check_random_state(random_state).permutation(n)[:_MAX_TUNING_ROWS])
+    gaussian, linear = choose_ridges(index_rows(X, rows), sets[rows])
+    if n >= MAX_EXACT_ROWS:
+        gaussian.set_params(n_landmarks=DEFAULT_N_LANDMARKS, random_state=random_state)
+    share = _KERNEL_SHARE
+    fits = TrainingRows(X), sets
+    return share * _leave_out(gaussian, *fits) + (1 - share) * _leave_out(linear, *fits)
+
+
+def choose_ridges(X: Any, sets: CandidateSets) -> tuple[SURE, SURE]:
+    """The Gaussian and the linear classifier with the smallest leave-one-out squared errors."""
+    rows = SURE()._training_rows(X)
+    mean_distance: Any = rows.for_sets(sets)[0].kernel("rbf").sigma
+    # Half of the mean squared distance is the mean squared norm of the centered rows.
+    linear = [SURE(kernel="linear", reg=ridge * mean_distance**2 / 2) for ridge in _RIDGES]
+    kernels = [
+        [SURE(sigma=width * mean_distance, reg=ridge) for ridge in _RIDGES] for width in _WIDTHS
+    ]
+    gaussian = chain.from_iterable(_errors(same_kernel, rows, sets) for same_kernel in kernels)
+    return _smallest(gaussian), _smallest(_errors(linear, rows, sets))
+
+
+def _errors(
+    methods: list[SURE], rows: TrainingRows, sets: CandidateSets
+) -> Iterator[tuple[float, SURE]]:
+    """Leave-one-out squared error of methods that share a kernel."""
+    weights = np.ones(len(sets)) if sets.row_weights is None else sets.row_weights
+    targets = sets.to_mask()
+    for method in methods:
+        residuals = _leave_out(method, rows, sets) - targets
+        yield float(weights @ (residuals**2).sum(axis=1)), method
+
+
+def _smallest(errors: Iterator[tuple[float, SURE]]) -> SURE:
+    return min(errors, key=lambda pair: pair[0])[1]
+
+
+def _leave_out(method: SURE, rows: TrainingRows, sets: CandidateSets) -> NDArray[np.float64]:
+    regressor = method._make_regressor(rows, sets)
+    return join_blocks(regressor.held_out(HOST.support(sets).prior()), sets.shape)

@@ -20,7 +20,6 @@ from ambilearn._utils.text import (
 from ambilearn._utils.types import DataFrame, Estimator, Label
 from ambilearn._utils.warnings import warn_user
 from ambilearn.candidates import CandidateSets
-from ambilearn.confidence.calibration import Calibration
 from ambilearn.datasets.frames import check_columns
 from ambilearn.datasets.label_cells import whole_number_text
 from ambilearn.tables.candidate_columns import (
@@ -36,6 +35,7 @@ from ambilearn.tables.description import (
 )
 
 if TYPE_CHECKING:
+    from ambilearn.confidence.calibration import Calibration
     from ambilearn.crowd.votes import Votes
 
 _ALWAYS_WRITTEN = {"label", "score", "confidence"}  # by clean and predict
@@ -61,7 +61,7 @@ class Judgment:
 
     answers: CandidateSets
     confidences: NDArray[np.float64]
-    calibration: Calibration
+    calibration: "Calibration"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -22,11 +22,10 @@ from ambilearn._utils.text import (
 from ambilearn._utils.types import Estimator, Matrix, Params
 from ambilearn._utils.warnings import InterruptedWarning, warn_user
 from ambilearn.backend import HOST
-from ambilearn.confidence.calibration import Calibration
+from ambilearn.confidence.calibration import Calibration, calibrate_outputs
 from ambilearn.confidence.doubt import Doubt
 from ambilearn.confidence.held_out import HeldOut, hold_out
 from ambilearn.confidence.missing_truth import doubt_of_outputs
-from ambilearn.confidence.sets import calibrate_outputs
 from ambilearn.registry import find_method
 from ambilearn.tables.candidate_table import CandidateTable
 from ambilearn.tables.methods import choose_default, make_method
