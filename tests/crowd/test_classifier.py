@@ -1,8 +1,11 @@
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
 from annotators import LABELS, item_names, make_crowd
 from scipy import sparse
+from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
@@ -320,7 +323,7 @@ def test_a_kernel_matrix_is_split_into_folds_by_rows_and_columns():
     assert get_tags(CrowdClassifier(PLCL())).input_tags.sparse
 
 
-def test_a_classifier_that_is_worse_than_no_features_is_reported(crowd):
+def test_a_classifier_that_may_be_worse_than_no_features_is_reported(crowd):
     X, _, votes = crowd
 
     class Opposite(LogisticRegression):
@@ -330,6 +333,17 @@ def test_a_classifier_that_is_worse_than_no_features_is_reported(crowd):
             found = 1 - super().predict_proba(X)
             return found**8 / (found**8).sum(axis=1, keepdims=True)
 
+    class Certain(LogisticRegression):
+        """Probabilities near 0 and 1, as of an SVC that is not calibrated."""
+
+        def predict_proba(self, X):
+            return softmax(20 * self.decision_function(X), axis=1)
+
     with pytest.warns(UserWarning, match="Opposite do not predict the answers better"):
         found = CrowdClassifier(Opposite(), random_state=0).fit(X, votes)
     assert found.feature_trust_ < 0.05
+    with pytest.warns(UserWarning, match="Certain are far too certain.*CalibratedClassifierCV"):
+        CrowdClassifier(Certain(), random_state=0).fit(X, votes)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        CrowdClassifier(LogisticRegression(), random_state=0).fit(X, votes)

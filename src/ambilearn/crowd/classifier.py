@@ -51,6 +51,7 @@ KnownRows = tuple[NDArray[np.intp], NDArray[np.intp]]
 _FOLDS, _HALVES = 5, 2  # of a classifier that has no closed form, and of one with such a member
 _LEAST_WEIGHT = 1e-9  # of a candidate
 _LEAST_TRUST = 0.05  # in the features, below which they are useless
+_LEAST_TEMPERATURE = 0.5  # inverse; below it, probabilities are far too certain
 _ENSEMBLE_ROUNDS = 2  # of halves, after those of a member that has a closed form
 
 
@@ -265,13 +266,9 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 held_out, votes, found.confidences, known, _ENSEMBLE_ROUNDS
             )
         self.feature_trust_, self.evidence_ = found.feature_trust, found.evidence
-        if self.feature_trust_ < _LEAST_TRUST:
-            warn_user(
-                f"The held-out probabilities of {type(_last(estimator)).__name__} do not predict "
-                "the answers better than the shares of the labels: the labels come from the "
-                "answers alone. Choose another classifier, or calibrate its probabilities."
-            )
         pooled = pool_evidence(votes, found.confidences, outputs, self.smoothing)
+        self.inverse_temperature_ = pooled.inverse_temperature
+        self._warn_of_probabilities(type(_last(estimator)).__name__)
         self.sharing_, confidences = pooled.sharing, _fix(pooled.confidences, known)
         self.skills_ = Skills.estimate(votes, confidences, smoothing=self.smoothing)
         self.label_distributions_ = confidences
@@ -280,9 +277,27 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.candidates_ = self._to_candidates(found.confidences, best)
         self.unvoted_ = _unvoted_confidence(votes, confidences)
         self.annotators_: AnnotatorReport = report_annotators(votes, confidences)
-        self.inverse_temperature_ = pooled.inverse_temperature
         self._closed_form = isinstance(held_out, HeldOutByRidge)
         return estimator
+
+    def _warn_of_probabilities(self, name: str) -> None:
+        """Warn if the labels may be worse than those of the answers alone."""
+        if self.feature_trust_ < _LEAST_TRUST:
+            fault = (
+                "do not predict the answers better than the shares of the labels: the labels come "
+                "from the answers alone"
+            )
+        elif self.inverse_temperature_ < _LEAST_TEMPERATURE:
+            fault = (
+                "are far too certain: the labels may be worse than those of the answers alone "
+                "(dawid_skene)"
+            )
+        else:
+            return
+        warn_user(
+            f"The held-out probabilities of {name} {fault}. Choose another classifier, or "
+            "calibrate its probabilities, as with CalibratedClassifierCV."
+        )
 
     def _calibrate(self, estimator: Estimator, X: Matrix, votes: Votes) -> None:
         """Choose the temperature for new rows by folds of the classifier, after :meth:`_judge`.
