@@ -8,6 +8,8 @@ from core_methods import CORE_METHODS
 from ambilearn import PLCL
 from ambilearn.experiments.spec import (
     DEFAULT_SEARCH,
+    MAX_RUNS,
+    METRICS,
     PAPER,
     SpecError,
     load_spec,
@@ -15,7 +17,8 @@ from ambilearn.experiments.spec import (
     parse_spec,
     spec_names,
 )
-from ambilearn.experiments.task import default_params, derive_seed
+from ambilearn.experiments.splits import make_split, score_model
+from ambilearn.experiments.task import Task, default_params, derive_seed
 
 OTHERS = ("demo", "oracle", "oracle-controlled", "stacking", "stacking-controlled")
 MINIMAL = """
@@ -176,3 +179,82 @@ def test_a_search_that_cannot_be_read(text):
     with pytest.raises(ValueError, match="covering, approximated; got 'accuracy'"):
         parse_search("grid", "accuracy")
     assert parse_search(DEFAULT_SEARCH)["points"] == 16
+
+
+# --- mistakes in the file -------------------------------------------------------------------------
+
+MINE = 'title = "Mine"\ndata = ["iris"]\nmethods = ["PL-KNN"]\n'
+SHOW = MINE + '[[show]]\nkind = "table"\nname = "mine"\ntitle = "Mine"\nmetric = "accuracy"\n'
+CANDIDATES = '[[candidates]]\ngroup = "I"\ntitle = "p"\nvary = "p"\nvalues = [0.5]\n'
+NINES = "9" * 400
+
+
+def test_metrics_are_the_scores_that_results_have():
+    task = Task("iris", "PLKNN", 0, candidates={"p": 0.5}, rows=30)
+    split = make_split(task)
+    scores = score_model(task.estimator().fit(split.X_train, split.candidates), split)
+    assert set(METRICS) == set(scores)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("title = ", "mine: Invalid value"),
+        (MINE + "extra = 1", "'extra' is not a known name"),
+        (MINE + "[protocol]\nscalling = 'all'", "'protocol.scalling' is not a known name"),
+        (MINE.replace('["iris"]', "[]"), "data is empty"),
+        (MINE.replace('["PL-KNN"]', "[]"), "methods is empty"),
+        (MINE.replace('["iris"]', '"iris"'), "data must be a list, not 'iris'"),
+        (MINE.replace('["iris"]', "[1]"), r"data\[0\] must be text, not 1"),
+        (MINE.replace('"Mine"', "1979-05-27"), "title must be text"),
+        (MINE.replace('["PL-KNN"]', "[1]"), r"methods\[0\] must be a table"),
+        (MINE.replace('["PL-KNN"]', '[{ method = "PL-KNN" }]'), r"'methods\[0\].label' is miss"),
+        (
+            MINE.replace('["PL-KNN"]', '[{ method = "PL-KNN", label = "a", params = 3 }]'),
+            r"methods\[0\].params must be a table",
+        ),
+        (MINE + 'runs = "x"', "runs must be a whole number, not 'x'"),
+        (MINE + "runs = 0", "runs must be between 1 and"),
+        (MINE + "runs = -1", "runs must be between 1 and"),
+        (MINE + f"runs = {NINES}", "runs must be between 1 and"),
+        (MINE + f"runs = {MAX_RUNS + 1}", "runs must be between 1 and"),
+        (MINE + f"runs = {NINES * 11}", "Exceeds the limit"),
+        (MINE + "quick = { runs = 0 }", "runs must be between 1 and"),
+        (MINE + "quick = [1]", "quick must be a table"),
+        (MINE + "protocol = 1", "protocol must be a table"),
+        (MINE + "protocol = { rows = 1.5 }", "protocol.rows must be a whole number"),
+        (MINE + "sweep = 1", "sweep must be a table"),
+        (MINE + 'sweep = { n_neighbors = ["x"] }', r"sweep.n_neighbors\[0\] must be a number"),
+        (MINE + f"sweep = {{ n_neighbors = [{NINES}] }}", r"n_neighbors\[0\] must be a number"),
+        (MINE + "candidates = 3", "candidates must be a list"),
+        (MINE + "candidates = []", "candidates is empty"),
+        (MINE + "candidates = [1]", r"candidates\[0\] must be a table"),
+        (MINE + CANDIDATES.replace("[0.5]", "[]"), r"candidates\[0\].values is empty"),
+        (MINE + CANDIDATES.replace("0.5", NINES), r"candidates\[0\].values\[0\] must be a num"),
+        (MINE + CANDIDATES.replace("group", "grupp"), r"'candidates\[0\].group' is missing"),
+        (MINE + "show = [1]", r"show\[0\] must be a table"),
+        (SHOW.replace('name = "mine"\n', ""), r"'show\[0\].name' is missing"),
+        (SHOW.replace('metric = "accuracy"\n', ""), r"'show\[0\].metric' is missing"),
+        (SHOW.replace("accuracy", "beauty"), "the metric must be one of accuracy, .*'beauty'"),
+        (SHOW.replace('"table"', '"poem"'), "kind must be one of table, .*'poem'"),
+        (SHOW + 'published = "elsewhere"', "published must be one of .*'elsewhere'"),
+        (SHOW + 'published = "../specs/demo"', "published must be one of"),
+        (SHOW + 'group = "I"', r"'show\[0\].value' is missing"),
+        (SHOW + "columns = [1]", r"columns\[0\] must be a table"),
+        (SHOW + 'select = ["fixed"]', "select must have two entries"),
+        (SHOW + 'select = ["fixed", "guess"]', "select must be one of fixed, .*'guess'"),
+        (SHOW.replace('"mine"', '"../mine"'), "name is used in file names"),
+        (SHOW.replace('"mine"', '".mine"'), "name is used in file names"),
+        ("a = " + "[" * 5000 + "]" * 5000, "Experiment mine"),
+    ],
+)
+def test_errors_name_the_mistake(text, message):
+    with pytest.raises(SpecError, match=message) as caught:
+        parse_spec("mine", text)
+    assert len(str(caught.value)) < 500
+
+
+def test_valid_files_are_accepted():
+    spec = parse_spec("mine", SHOW + CANDIDATES)
+    assert [show["name"] for show in spec.shows] == ["mine"]
+    assert len(list(spec.tasks())) == 10

@@ -1,6 +1,7 @@
 """The command ``ambilearn paper run``: run experiments and store their results."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,12 +10,21 @@ import click
 from ambilearn._utils.text import pluralize
 from ambilearn.cli.console import Console, check_memory_limit, describe_error
 from ambilearn.cli.options import WRITTEN_FILE, add_options, data_home_option
-from ambilearn.experiments.spec_form import MAX_RUNS
+from ambilearn.experiments.spec import (
+    DEFAULT_SEARCH,
+    MAX_RUNS,
+    PAPER,
+    SCORINGS,
+    Spec,
+    SpecError,
+    load_spec,
+    parse_search,
+)
+from ambilearn.experiments.task import SELECTIONS, Result, Task
+from ambilearn.registry import find_method
 
 if TYPE_CHECKING:
-    from ambilearn.experiments.spec import Spec
     from ambilearn.experiments.store import Store
-    from ambilearn.experiments.task import Result, Task
 
 
 OUTPUT = Path("out")
@@ -43,12 +53,8 @@ experiment_options = add_options(
 
 def chosen_specs(
     names: tuple[str, ...], quick: bool, runs: int | None, scaling: str | None
-) -> list["Spec"]:
+) -> list[Spec]:
     """The named experiments, or all experiments of the paper."""
-    from dataclasses import replace
-
-    from ambilearn.experiments.spec import PAPER, SpecError, load_spec
-
     try:
         specs = [load_spec(name) for name in names or PAPER]
     except SpecError as error:
@@ -66,21 +72,21 @@ def chosen_specs(
 @click.option("--data", "sets", metavar="A,B", help="Only these data sets.")
 @click.option(
     "--select",
-    type=click.Choice(["fixed", "label-free", "oracle"]),
+    type=click.Choice(SELECTIONS),
     default="fixed",
     help="How hyper-parameters are chosen, for methods that the paper tunes. oracle uses the test "
     "labels, as an upper bound.",
 )
 @click.option(
     "--search",
-    default="halving:16",
+    default=DEFAULT_SEARCH,
     metavar="HOW",
     help="Points of the paper's grid to try: random:N, halving:N, or grid for all.",
 )
 @click.option(
     "--scoring",
-    type=click.Choice(["covering", "approximated"]),
-    default="covering",
+    type=click.Choice(SCORINGS),
+    default=SCORINGS[0],
     help="Score of a label-free choice: covering rate or approximated accuracy.",
 )
 @click.option(
@@ -112,8 +118,6 @@ def run(
     """
     check_memory_limit()
     from ambilearn.datasets.registry import find_dataset
-    from ambilearn.experiments.spec import parse_search
-    from ambilearn.registry import find_method
 
     try:
         how = parse_search(search, scoring)
@@ -130,7 +134,7 @@ def run(
         raise SystemExit(1)
 
 
-def _run(tasks: list["Task"], path: Path, jobs: int, data_home: Path | None, again: bool) -> int:
+def _run(tasks: list[Task], path: Path, jobs: int, data_home: Path | None, again: bool) -> int:
     """Run the tasks that are not in the store, with messages; return the number of failed tasks."""
     from ambilearn.experiments.run import missing_tasks, run_tasks
     from ambilearn.experiments.store import Store
@@ -175,7 +179,7 @@ class Progress:
         self._console, self._n_tasks, self._time_left = console, n_tasks, TimeLeft()
         self._n_done = self._n_failed = 0
 
-    def note(self, result: "Result") -> None:
+    def note(self, result: Result) -> None:
         """Count and show a finished task."""
         self._n_done += 1
         self._n_failed += result.status == "failed"
@@ -185,7 +189,7 @@ class Progress:
         self._console.stage(f"measuring: {self._n_done}/{self._n_tasks} tasks{left}{failed}")
 
 
-def _with_local_data(console: Console, tasks: list["Task"], data_home: Path | None) -> list["Task"]:
+def _with_local_data(console: Console, tasks: list[Task], data_home: Path | None) -> list[Task]:
     """Tasks whose data set is on this machine, with a message about the other data sets."""
     from ambilearn.datasets import DataNotFoundError, list_datasets
     from ambilearn.datasets.registry import find_dataset
@@ -229,7 +233,7 @@ def describe_other_code(console: Console, store: "Store") -> None:
         )
 
 
-def describe_failures(console: Console, store: "Store", tasks: Sequence["Task"]) -> None:
+def describe_failures(console: Console, store: "Store", tasks: Sequence[Task]) -> None:
     """Print each kind of error once, with one failed task."""
     seen: dict[tuple[str, str], Result] = {}
     for result in store.results(task.key for task in tasks).values():
