@@ -94,19 +94,6 @@ def test_score_of_a_model_that_is_not_fitted():
             CandidateCounts().score(X, y)
 
 
-def test_errors_before_and_in_fit(fitted):
-    with pytest.raises(NotFittedError):
-        CandidateCounts().predict(X)
-    with pytest.raises(ValueError, match="X has 4 rows but y has 3"):
-        CandidateCounts().fit(X, SETS[:3])
-    with pytest.raises(ValueError, match="contains NaN"):
-        CandidateCounts().fit(np.full_like(X, np.nan), SETS)
-    with pytest.raises(ValueError, match="minimum of 2 is required"):
-        CandidateCounts().fit(X[:1], SETS[:1])
-    with pytest.raises(ValueError, match="expecting 2 features"):
-        fitted.predict(X[:, :1])
-
-
 @pytest.mark.parametrize("scale", [1e155, 1e-160])
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 def test_features_out_of_range_are_rejected(fitted, scale, form):

@@ -1,4 +1,4 @@
-"""What the pages say of stacking is what the measurements give."""
+"""The pages with a table of all methods give the same measurements."""
 
 import re
 import runpy
@@ -12,21 +12,6 @@ DOCS = ROOT / "docs"
 @pytest.fixture(scope="module")
 def script():
     return runpy.run_path(str(DOCS / "make_stacking_tables.py"))
-
-
-def test_what_the_page_says_of_the_differences(script):
-    """Ahead of every single method on two sets, and level with PL-CL on the third."""
-    line = script["line"]
-    for data in ("lost", "msrcv2"):
-        stack = line(data, "PLStacking")
-        for method in script["METHODS"] | script["WRAPPERS"]:
-            alone = line(data, method)
-            for figure, p in (("accuracy", 1e-5), ("transductive", 0.005)):
-                assert stack[figure] > alone[figure]
-                assert alone[f"{figure}_p"] < p
-    for figure in ("accuracy", "within_3"):
-        assert line("fg-net", "PLCL")[f"{figure}_p"] > 0.05
-    assert line("fg-net", "PLStacking")["transductive"] > line("fg-net", "PLCL")["transductive"]
 
 
 @pytest.mark.parametrize(

@@ -35,11 +35,7 @@ def atomic_write(target: Path) -> Iterator[BinaryIO]:
     ...     seen_before, target.read_bytes()
     (False, b'all of it')
     """
-    final = Path(os.path.realpath(target))
-    try:
-        present = os.stat(target)
-    except FileNotFoundError:
-        present = None
+    final, present = _find(target)
     if present is None or _is_replaceable(present, final):
         with _replace(final, present) as file:
             yield file
@@ -52,14 +48,18 @@ def atomic_write(target: Path) -> Iterator[BinaryIO]:
 
 def check_writable(target: Path) -> None:
     """Raise the OSError that :func:`atomic_write` would raise before its block."""
-    final = Path(os.path.realpath(target))
-    try:
-        present = os.stat(target)
-    except FileNotFoundError:
-        present = None
+    final, present = _find(target)
     if present is None or _is_replaceable(present, final):
         _check_not_protected(final, present)
         TemporaryFile(dir=final.parent).close()
+
+
+def _find(target: Path) -> tuple[Path, os.stat_result | None]:
+    """The file that a path leads to, and its state; None if there is no file."""
+    final = Path(os.path.realpath(target))
+    with suppress(FileNotFoundError):
+        return final, os.stat(target)
+    return final, None
 
 
 @contextmanager

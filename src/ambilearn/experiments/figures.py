@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ambilearn._utils.text import requires_extra
-from ambilearn.experiments.counts import Ranking, compute_ranking, summarize
+from ambilearn.experiments.counts import compute_ranking, summarize
 from ambilearn.experiments.results import Case, ExperimentResults
 from ambilearn.experiments.spec import SYMBOLS
 from ambilearn.experiments.task import Content
@@ -184,13 +184,11 @@ def convergence(experiment: ExperimentResults, show: Content) -> Any:
 
 def critical_difference(experiment: ExperimentResults, show: Content) -> Any:
     """Average ranks on an axis; bars connect methods that do not differ significantly."""
-    ranking = compute_ranking(experiment, show)
-    return None if ranking is None else _rank_line(ranking)
-
-
-def _rank_line(ranking: Ranking) -> Any:
     from matplotlib.figure import Figure
 
+    ranking = compute_ranking(experiment, show)
+    if ranking is None:
+        return None
     order = sorted(ranking.ranks.items(), key=lambda item: item[1])
     k = len(order)
     half = -(-k // 2)

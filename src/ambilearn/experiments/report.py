@@ -105,6 +105,10 @@ _SCALING = {
     "train": "z-score over the training rows",
     "none": "none",
 }
+_BEST_NOTE = (
+    "Bold: the best mean of the column. ≈: not significantly worse than the best (paired t-test, "
+    "0.05)."
+)
 
 
 def render_report(experiments: Sequence[ExperimentResults], store: Store) -> str:
@@ -144,7 +148,7 @@ def _section(experiment: ExperimentResults) -> Content:
         "name": spec.name,
         "title": spec.title,
         "reference": experiment.fixed_lines[0].label,
-        "tables": _tables(experiment),
+        "tables": [_table(experiment, table) for table in build_tables(experiment)],
         "figures": [
             # Embedded as an image, so that ids of different figures do not collide.
             {"title": title, "svg": base64.b64encode(draw(figure, "svg")).decode()}
@@ -172,32 +176,20 @@ def _section(experiment: ExperimentResults) -> Content:
     }
 
 
-def _tables(experiment: ExperimentResults) -> list[Content]:
-    shows = {show["name"]: show for show in experiment.spec.shows}
-    return [
-        _table(table, compare_with_best(experiment, shows[table.name]))
-        if table.records and "line" in table.records[0]
-        else _table(table, {})
-        for table in build_tables(experiment)
-    ]
-
-
-def _table(table: Table, best: dict[tuple[str, str], str]) -> Content:
+def _table(experiment: ExperimentResults, table: Table) -> Content:
     """Cells with the published number and the difference, and marks of the best of each column."""
     rows = [[{"text": text} for text in row] for row in table.rows]
     notes = table.notes
     if table.records and "line" in table.records[0]:
+        (show,) = (show for show in experiment.spec.shows if show["name"] == table.name)
+        best = compare_with_best(experiment, show)
         cells = iter(table.records)
         for row in rows:
             for cell, record in zip(row[1:], cells, strict=False):
                 cell |= _compare_with_published(record)
                 cell["rank"] = best.get((record["line"], record["column"]), "")
-    if best:
-        notes = [
-            "Bold: the best mean of the column. ≈: not significantly worse than the best (paired "
-            "t-test, 0.05).",
-            *notes,
-        ]
+        if best:
+            notes = [_BEST_NOTE, *notes]
     return {"title": table.title, "header": table.header, "rows": rows, "notes": notes}
 
 
