@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 import re
 from html.parser import HTMLParser
 
@@ -144,11 +143,6 @@ ENVIRONMENT = {
 @pytest.fixture
 def page(real_world):
     experiment, store = real_world
-    for content, _ in store.environments():
-        if content != ENVIRONMENT:
-            store._connection.execute(
-                "UPDATE results SET environment = ?", [json.dumps(ENVIRONMENT)]
-            )
     return render_report([experiment], store)
 
 

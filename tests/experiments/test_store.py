@@ -13,7 +13,13 @@ from ambilearn.experiments import store as module
 from ambilearn.experiments.store import Store, StoreError
 from ambilearn.experiments.task import SCORES, Result, Task
 
-HERE = {"host": "a", "versions": {"numpy": "2"}}
+HERE = {
+    "python": "3.12",
+    "versions": {"numpy": "2"},
+    "commit": None,
+    "host": "a",
+    "machine": "Linux x",
+}
 TASK = Task("iris", "PLCL", 0, candidates={"p": 0.5})
 
 
@@ -56,10 +62,12 @@ def test_environments_with_their_counts(store):
     store.save(done(), HERE)
     store.save(done(TASK.to(run=1)), there)
     store.save(done(TASK.to(run=2)), there)
-    store.save(done(TASK.to(run=3)), HERE)
-    with closing(sqlite3.connect(store.path)) as connection, connection:
-        edit = "UPDATE results SET environment = '{damaged' WHERE key = ?"
-        connection.execute(edit, [TASK.to(run=3).key])
+    damaged = ["{damaged", "1", '{"host": "a"}', json.dumps(HERE | {"versions": 3})]
+    for run, text in enumerate(damaged, start=3):
+        store.save(done(TASK.to(run=run)), HERE)
+        with closing(sqlite3.connect(store.path)) as connection, connection:
+            edit = "UPDATE results SET environment = ? WHERE key = ?"
+            connection.execute(edit, [text, TASK.to(run=run).key])
     assert sorted(store.environments(), key=lambda e: e[1]) == [(HERE, 1), (there, 2)]
 
 
@@ -128,6 +136,7 @@ def test_a_name_that_needs_quoting(tmp_path, name):
         ("result", '{"key": '),
         ("result", b"\xff"),
         ("result", "3"),
+        ("result", "[" * 100_000),
         ("status", "failed"),
         ("$.key", "0123"),
         ("$.scores", {"accuracy": 0.5}),

@@ -20,7 +20,7 @@ from ambilearn.experiments.spec import (
     load_spec,
     parse_search,
 )
-from ambilearn.experiments.task import SELECTIONS, Result, Task
+from ambilearn.experiments.task import SELECTIONS, Content, Result, Task
 from ambilearn.registry import find_method
 
 if TYPE_CHECKING:
@@ -221,8 +221,8 @@ def describe_other_code(console: Console, store: "Store") -> None:
     """Print how many results were measured with another version of the code."""
     from ambilearn.experiments.run import environment
 
-    def code(content: dict[str, Any]) -> tuple[str | None, str | None]:
-        return content.get("commit"), content.get("versions", {}).get("ambilearn")
+    def code(content: Content) -> tuple[str | None, str | None]:
+        return content["commit"], content["versions"].get("ambilearn")
 
     ours = code(environment())
     n_other = sum(count for content, count in store.environments() if code(content) != ours)

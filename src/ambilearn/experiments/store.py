@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from ambilearn._utils.plain_content import check_content
-from ambilearn.experiments.task import SCORES, Result, digest
+from ambilearn.experiments.task import SCORES, Content, Result, digest
 
 _FORM = {  # of a result
     "key": str,
@@ -23,6 +23,14 @@ _FORM = {  # of a result
     "error": str,
     "seconds": float,
 }
+_ENVIRONMENT_FORM = {
+    "python": str,
+    "versions": {"*": str},
+    "commit": (type(None), str),
+    "host": str,
+    "machine": str,
+}
+_DAMAGED = ValueError, TypeError, KeyError, AttributeError, RecursionError  # what reading raises
 _COLUMNS = {"key", "status", "result", "environment", "finished"}
 
 # The version is written each time, which fails at once if the file cannot be written.
@@ -160,7 +168,7 @@ class Store:
         """Results by key, of the given tasks or all."""
         found = {}
         for key, status, text in self._rows("SELECT key, status, result FROM results"):
-            with suppress(ValueError, TypeError, KeyError, AttributeError):  # damaged
+            with suppress(*_DAMAGED):
                 content = json.loads(text)
                 check_content(content, _FORM)
                 result = Result(**content)
@@ -170,7 +178,7 @@ class Store:
                     found[key] = result
         return found if keys is None else {key: found[key] for key in keys if key in found}
 
-    def environments(self) -> list[tuple[dict[str, object], int]]:
+    def environments(self) -> list[tuple[Content, int]]:
         """Environments of the results, latest first, with the number of results."""
         rows = self._rows(
             "SELECT environment, count(*) FROM results GROUP BY environment "
@@ -178,8 +186,10 @@ class Store:
         )
         found = []
         for content, count in rows:
-            with suppress(ValueError, TypeError):  # damaged
-                found.append((json.loads(content), int(count)))
+            with suppress(*_DAMAGED):
+                environment = json.loads(content)
+                check_content(environment, _ENVIRONMENT_FORM)
+                found.append((environment, int(count)))
         return found
 
     def close(self) -> None:
