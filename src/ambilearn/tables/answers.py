@@ -120,7 +120,7 @@ def join_columns(about: TableDescription) -> tuple[TableDescription, str, DataFr
 def _without_unanswered(
     name: str, items: DataFrame, votes: Votes, missing: str | None
 ) -> tuple[DataFrame, Votes]:
-    """The items and votes without the items that nobody answered, if these are left out."""
+    """The items and votes, without unanswered items if these are left out."""
     if not len(votes.unanswered):
         return items, votes
     found = (
