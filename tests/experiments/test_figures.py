@@ -4,8 +4,13 @@ import numpy as np
 import pytest
 from made_up import fill
 
-from ambilearn.experiments.figures import _indistinguishable, build_figures, figure_files
-from ambilearn.experiments.results import ExperimentResults
+from ambilearn.experiments.figures import (
+    _indistinguishable,
+    build_figures,
+    convergence,
+    figure_files,
+)
+from ambilearn.experiments.results import Case, ExperimentResults
 from ambilearn.experiments.spec import load_spec
 from ambilearn.experiments.store import Store
 
@@ -77,6 +82,14 @@ def test_convergence_draws_every_run_of_what_is_measured(figures_of):
     assert set(mark.get_xdata()) == {8}
     assert lines[3].get_xdata() == pytest.approx([1, 2])
     assert lines[3].get_ydata() == pytest.approx(np.array([3.0, 2.0]) / 1.8 - 1)
+
+
+def test_a_method_without_an_objective_has_no_convergence_figure(measured):
+    experiment = measured("real-world", lambda label, task: 0.5, runs=1, data=["lost"])
+    assert convergence(experiment, {}) is not None
+    for result in experiment.results(experiment.lines[0], Case("lost")):
+        del result.details["objective"]
+    assert convergence(experiment, {}) is None
 
 
 def test_no_results_give_no_figure(figures_of):

@@ -142,6 +142,7 @@ def test_a_name_that_needs_quoting(tmp_path, name):
         ("$.scores", {"accuracy": 0.5}),
         ("$.scores.accuracy", "x"),
         ("$.details", {"tried": [{}]}),
+        ("$.details", {"warnings": 3}),
         ("$.task", {"data": "wine"}),
         ("$.seconds", None),
     ],

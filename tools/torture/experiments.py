@@ -72,7 +72,7 @@ store_cases = st.fixed_dictionaries(
              "PRAGMA user_version = 7", "CREATE VIEW v AS SELECT * FROM results"]
         ),
         "edits": st.just([]) | byte_edits,
-        "command": st.sampled_from(["tables", "tables", "verify", "run"]),
+        "command": st.sampled_from(["tables", "verify", "report", "run"]),
     }
 )  # fmt: skip
 

@@ -162,21 +162,25 @@ def sensitivity(experiment: ExperimentResults, show: Content) -> Any:
 def convergence(experiment: ExperimentResults, show: Content) -> Any:
     """Relative excess of the objective over its last value, per run: a panel per data set.
 
-    The scale is logarithmic because the first iteration makes most of the progress.
+    The scale is logarithmic because the first iteration makes most of the progress. There is no
+    figure if the method has no objective.
     """
-    line = experiment.fixed_lines[0]
-    cases = [case for case in experiment.cases if experiment.results(line, case)]
-    if not cases:
+    found = {}
+    for case in experiment.cases:
+        results = experiment.results(experiment.fixed_lines[0], case)
+        objectives = [r.details["objective"] for r in results if "objective" in r.details]
+        if objectives:
+            found[case] = [np.array(each) for each in objectives]
+    if not found:
         return None
-    figure, axes = _panels(1, len(cases), 2.8, 2.4)
-    for panel, case in zip(axes[0], cases, strict=True):
-        for result in experiment.results(line, case):
-            objective = np.array(result.details["objective"])
+    figure, axes = _panels(1, len(found), 2.8, 2.4)
+    for panel, (case, objectives) in zip(axes[0], found.items(), strict=True):
+        for objective in objectives:
             steps = np.arange(1, len(objective))
             excess = objective[:-1] / objective[-1] - 1
             panel.semilogy(steps, excess, color=_COLORS[1], alpha=0.5, linewidth=1)
         panel.axvline(8, color="0.5", linestyle=":", linewidth=1)
-        panel.set_title(f"{case.label}, {len(experiment.results(line, case))} runs", fontsize=9)
+        panel.set_title(f"{case.label}, {len(objectives)} runs", fontsize=9)
         panel.set_xlabel("iteration (dotted: 8)")
     axes[0, 0].set_ylabel("objective / last − 1")
     return figure

@@ -140,7 +140,7 @@ def _section(experiment: ExperimentResults) -> Content:
         for result in experiment.results(line, case)
     ]
     unconverged = sum(
-        any("ConvergenceWarning" in text for text in result.details["warnings"])
+        any("ConvergenceWarning" in text for text in result.details.get("warnings", ()))
         for result in results
     )
     here = {result.task["data"] for result in results}

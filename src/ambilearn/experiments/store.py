@@ -19,7 +19,12 @@ _FORM = {  # of a result
     "task": {"*": object},
     "status": str,
     "scores": {"*": float},
-    "details": {"*": object},
+    "details": {
+        "warnings?": [str],
+        "objective?": [float],
+        "tried?": [{"params": {"*": object}, "scores": {"*": float}}],
+        "*": object,
+    },
     "error": str,
     "seconds": float,
 }
