@@ -74,6 +74,21 @@ def test_sensitivity_has_a_panel_for_every_parameter(figures_of):
     assert all(axes.get_xscale() == "log" for axes in figure.axes)
 
 
+def test_sensitivity_has_a_row_for_every_case(small_spec, tmp_path):
+    swept = [
+        replace(small_spec.methods[0], params={"alpha": value}, sweep=("alpha", value))
+        for value in (0.1, 1.0)
+    ]
+    shows = [{"kind": "sensitivity", "name": "s", "title": "S", "metric": "accuracy"}]
+    spec = replace(small_spec, methods=swept, shows=shows)
+    with Store(tmp_path / "s.sqlite") as store:
+        fill(store, spec, lambda label, task: 0.5)
+        experiment = ExperimentResults(spec, store)
+    _, figure = build_figures(experiment)["s"]
+    labels = [axes.get_ylabel() for axes in figure.axes]
+    assert labels == [f"accuracy on {case.label}" for case in experiment.cases]
+
+
 def test_convergence_draws_every_run_of_what_is_measured(figures_of):
     _, figure = figures_of("convergence", data=["lost", "fg-net"])["convergence"]
     assert [axes.get_title() for axes in figure.axes] == ["fg-net, 10 runs", "lost, 10 runs"]

@@ -186,6 +186,7 @@ def test_a_search_that_cannot_be_read(text):
 MINE = 'title = "Mine"\ndata = ["iris"]\nmethods = ["PL-KNN"]\n'
 SHOW = MINE + '[[show]]\nkind = "table"\nname = "mine"\ntitle = "Mine"\nmetric = "accuracy"\n'
 CANDIDATES = '[[candidates]]\ngroup = "I"\ntitle = "p"\nvary = "p"\nvalues = [0.5]\n'
+COLUMNS = 'columns = [{{ title = "t", data = "{}", metric = "accuracy" }}]\n'
 NINES = "9" * 400
 
 
@@ -241,6 +242,8 @@ def test_metrics_are_the_scores_that_results_have():
         (SHOW + 'published = "../specs/demo"', "published must be one of"),
         (SHOW + 'group = "I"', r"'show\[0\].value' is missing"),
         (SHOW + "columns = [1]", r"columns\[0\] must be a table"),
+        (SHOW + COLUMNS.format("wine"), r"show\[0\].columns: data must be one of iris; got 'wine'"),
+        (SHOW + COLUMNS.format("iris") + CANDIDATES, r"columns is for data sets with candidate se"),
         (SHOW + 'select = ["fixed"]', "select must have two entries"),
         (SHOW + 'select = ["fixed", "guess"]', "select must be one of fixed, .*'guess'"),
         (SHOW.replace('"mine"', '"../mine"'), "name is used in file names"),

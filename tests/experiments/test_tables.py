@@ -7,6 +7,7 @@ from ambilearn.experiments.results import UNMEASURED, ExperimentResults, publish
 from ambilearn.experiments.spec import load_spec, parse_search
 from ambilearn.experiments.store import Store
 from ambilearn.experiments.tables import (
+    accuracy_table,
     build_tables,
     compare_with_best,
     plus_minus,
@@ -46,6 +47,13 @@ def test_an_oracle_is_marked_and_explained_everywhere(small):
         assert all("†" in row[0] for row in marked)
         assert any("chosen with the test labels" in note for note in table.notes)
     assert all("oracle" not in row[0] for row in build_tables(small)[3].rows)
+
+
+def test_an_oracle_has_no_scores_of_training_rows(small):
+    show = {"kind": "table", "name": "t", "title": "T", "metric": "training.covering"}
+    table = accuracy_table(small, show)
+    for row in table.rows:
+        assert (row[1] == UNMEASURED) == ("oracle" in row[0])
 
 
 def test_marks_show_the_better_method(measured):

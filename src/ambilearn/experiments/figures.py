@@ -139,8 +139,7 @@ def sensitivity(experiment: ExperimentResults, show: Content) -> Any:
     ]
     if not swept:
         return None
-    data = experiment.spec.data
-    figure, axes = _panels(len(data), len(parameters), 2.2, 2.2, sharey="row")
+    figure, axes = _panels(len(experiment.cases), len(parameters), 2.2, 2.2, sharey="row")
     for row, case in zip(axes, experiment.cases, strict=True):
         for panel, parameter in zip(row, parameters, strict=True):
             points = [
@@ -152,7 +151,7 @@ def sensitivity(experiment: ExperimentResults, show: Content) -> Any:
             panel.errorbar(x, mean, np.nan_to_num(std), capsize=2, **_style(0))
             panel.set_xscale("log")
             panel.set_xlabel(SYMBOLS.get(parameter, parameter))
-        row[0].set_ylabel(f"accuracy on {case.data}")
+        row[0].set_ylabel(f"accuracy on {case.label}")
         # Wide enough that noise between runs does not look like an effect.
         low, high = row[0].get_ylim()
         row[0].set_ylim(min(low, high - 0.3), high)

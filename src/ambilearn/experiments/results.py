@@ -114,17 +114,27 @@ class ExperimentResults:
         return list(self._found[line, case].values())
 
     def values(self, line: Line, case: Case, metric: str) -> NDArray[np.float64]:
-        """Scores of a cell, in the order of the runs; empty if not measured."""
-        return np.array([r.scores[metric] for r in self.results(line, case)])
+        """Scores of a cell, in the order of the runs; empty if not measured.
+
+        The points of an oracle have no scores on the training rows.
+        """
+        found = self.results(line, case)
+        return np.array([r.scores[metric] for r in found if metric in r.scores])
 
     def paired(
         self, line: Line, other: Line, case: Case, metric: str
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Scores of two lines on their common runs."""
-        first, second = self._found[line, case], self._found[other, case]
+        first, second = (
+            {
+                run: r.scores[metric]
+                for run, r in self._found[each, case].items()
+                if metric in r.scores
+            }
+            for each in (line, other)
+        )
         runs = [run for run in first if run in second]
-        a, b = ([found[run].scores[metric] for run in runs] for found in (first, second))
-        return np.array(a), np.array(b)
+        return np.array([first[run] for run in runs]), np.array([second[run] for run in runs])
 
     def measured_cases(self, lines: list[Line]) -> list[Case]:
         """Cases in which all lines have results."""

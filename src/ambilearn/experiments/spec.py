@@ -259,6 +259,7 @@ def _check_form(content: Content) -> None:
             raise ValueError(f"runs must be between 1 and {MAX_RUNS}.")
     for i, show in enumerate(content.get("show", ())):
         _check_show(show, f"show[{i}]")
+        _check_columns(show, content, f"show[{i}].columns")
 
 
 def _check_show(show: Content, where: str) -> None:
@@ -290,6 +291,16 @@ def _check_show(show: Content, where: str) -> None:
             )
         for choice in select:
             _check_choice(choice, READINGS, f"{where}: select")
+
+
+def _check_columns(show: Content, content: Content, where: str) -> None:
+    if "columns" in show and "candidates" in content:
+        raise ValueError(
+            f"{where} is for data sets with candidate sets: remove it, and select a setting of "
+            "[[candidates]] with group and value."
+        )
+    for column in show.get("columns", ()):
+        _check_choice(column["data"], content["data"], f"{where}: data")
 
 
 def _check_choice(value: str, known: Any, where: str) -> None:
