@@ -71,31 +71,19 @@ def _split(task_json: str, data_home: str | None) -> Split:
         )
     else:
         candidates = data.candidates[train]
-    X_train, X_test = _scaled(data.X, task.scaling, order, train, test)
-    return Split(X_train, candidates, data.y[train], X_test, data.y[test])
+    scaled_over = {"all": order, "train": train, "none": None}
+    if task.scaling not in scaled_over:
+        raise ValueError(f"scaling must be 'all', 'train' or 'none'; got {task.scaling!r}.")
+    X, rows = data.X, scaled_over[task.scaling]
+    if rows is not None:
+        # In the order of the file, so that the scale is exactly the same in every run.
+        X = StandardScaler().fit(X[np.sort(rows)]).transform(X)  # constant features become 0
+    return Split(X[train], candidates, data.y[train], X[test], data.y[test])
 
 
 @lru_cache(maxsize=2)
 def _data(name: str, data_home: str | None) -> Dataset:
     return load_dataset(name, data_home=data_home, download=False)
-
-
-def _scaled(
-    X: NDArray[np.float64],
-    scaling: str,
-    every: NDArray[np.intp],
-    train: NDArray[np.intp],
-    test: NDArray[np.intp],
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Training and test rows, z-scored over the rows that ``scaling`` selects."""
-    if scaling == "none":
-        return X[train], X[test]
-    if scaling not in ("all", "train"):
-        raise ValueError(f"scaling must be 'all', 'train' or 'none'; got {scaling!r}.")
-    # In the order of the file, so that the scale is exactly the same in every run.
-    over = np.sort({"all": every, "train": train}[scaling])
-    scaler = StandardScaler().fit(X[over])  # constant features become 0
-    return scaler.transform(X[train]), scaler.transform(X[test])
 
 
 def score_model(model: BaseEstimator, split: Split) -> dict[str, float]:
