@@ -181,8 +181,8 @@ def _table(experiment: ExperimentResults, table: Table) -> Content:
     rows = [[{"text": text} for text in row] for row in table.rows]
     notes = table.notes
     if table.records and "line" in table.records[0]:
-        (show,) = (show for show in experiment.spec.shows if show["name"] == table.name)
-        best = compare_with_best(experiment, show)
+        shows = {show["name"]: show for show in experiment.spec.shows if show["kind"] == "table"}
+        best = compare_with_best(experiment, shows[table.name])
         cells = iter(table.records)
         for row in rows:
             for cell, record in zip(row[1:], cells, strict=False):
