@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from operator import getitem
 from typing import Any, NamedTuple, TypeAlias
 
 import dask
@@ -129,7 +130,7 @@ class RowBlocks:
         """Fetch rows by ascending indices, as an array or CSR matrix."""
         owners = np.searchsorted(self.starts[:-1], rows, side="right") - 1
         parts = [
-            delayed(_take)(self.rows[block], rows[owners == block] - self.starts[block])
+            delayed(getitem)(self.rows[block], rows[owners == block] - self.starts[block])
             for block in np.unique(owners)
         ]
         return stack(dask.compute(*parts))
@@ -320,23 +321,12 @@ def _realign(masks: list[Delayed], have: NDArray[np.intp], want: NDArray[np.intp
     for first, last in pairwise(want):
         overlaps = np.flatnonzero((have[:-1] < last) & (have[1:] > first))
         parts = [
-            delayed(_slice)(masks[b], max(first - have[b], 0), last - have[b]) for b in overlaps
+            delayed(getitem)(masks[b], slice(max(first - have[b], 0), last - have[b]))
+            for b in overlaps
         ]
         # An empty block has no overlap: take zero rows of the first block.
-        cut.append(delayed(_stack_all)(*parts or [delayed(_slice)(masks[0], 0, 0)]))
+        cut.append(delayed(stack)(parts or [delayed(getitem)(masks[0], slice(0))]))
     return cut
-
-
-def _stack_all(*parts: Matrix) -> Matrix:
-    return stack(parts)
-
-
-def _slice(block: Matrix, first: int, last: int) -> Matrix:
-    return block[first:last]
-
-
-def _take(block: Matrix, rows: NDArray[np.intp]) -> Matrix:
-    return block[rows]
 
 
 @sizeof.register(sparse.sparray)

@@ -277,12 +277,11 @@ class DistributedPLCL(PLCL):
         return persist_now(partitions), partitioning.counts
 
     def _sums(self, partitions: Parts, states: Parts) -> Parts:
-        return _total(
-            [
-                delayed(rounds.contribute)(part, state, self.complementary)
-                for part, state in zip(partitions, states, strict=True)
-            ]
-        )
+        parts = [
+            delayed(rounds.contribute)(part, state, self.complementary)
+            for part, state in zip(partitions, states, strict=True)
+        ]
+        return rounds.tree_sum(parts).compute()
 
     def _keep_coefficients(self, fit: RidgeFit, low_rank: LandmarkFeatures | None) -> None:
         self.intercept_ = fit.intercept
@@ -356,10 +355,6 @@ class DistributedPLCL(PLCL):
 
     def __getstate__(self) -> Params:
         return {k: v for k, v in super().__getstate__().items() if k not in _ROW_RESULTS}
-
-
-def _total(parts: list[Delayed]) -> Parts:
-    return rounds.tree_sum(parts).compute()
 
 
 def _global_terms(weights: PLCLWeights, fits: list[RidgeFit]) -> float:

@@ -1,5 +1,7 @@
 """Results for rows as dask arrays: confidences of the training rows, predictions, scores."""
 
+from operator import getitem
+
 import dask
 import dask.array as da
 import numpy as np
@@ -12,7 +14,7 @@ from sklearn.utils.validation import validate_data
 from ambilearn._utils.types import AnyCandidates, Array, Matrix, Params
 from ambilearn.backend import HOST
 from ambilearn.candidates import CandidateSets
-from ambilearn.distributed.blocks import Parts, RowBlocks, delayed_blocks, persist_now
+from ambilearn.distributed.blocks import RowBlocks, delayed_blocks, persist_now
 from ambilearn.methods.plcl import PLCL
 
 
@@ -89,7 +91,7 @@ class RowResults:
         matrices = []
         for which in (0, 1):
             parts = [
-                da.from_delayed(delayed(_pick)(block, which), shape, meta=_EMPTY)
+                da.from_delayed(delayed(getitem)(block, which), shape, meta=_EMPTY)
                 for block, shape in zip(blocks, shapes, strict=True)
             ]
             matrices.append(da.concatenate(parts))
@@ -111,10 +113,6 @@ class RowResults:
 
 
 _EMPTY = sparse.csr_array((0, 0))
-
-
-def _pick(block: Parts, which: int) -> sparse.csr_array:
-    return block[which]
 
 
 def _dense(matrix: sparse.csr_array, off_support: float) -> NDArray[np.float64]:

@@ -33,6 +33,7 @@ An unshared entry is the only one in its row of *Z*: it adds :math:`w^2` to the 
 from typing import NamedTuple
 
 import numpy as np
+from array_api_compat import array_namespace, device
 from numpy.typing import NDArray
 from scipy import sparse
 
@@ -114,7 +115,7 @@ class SupportGraph:
             rows = slice(first, min(first + step, n))
             # Every row and its neighbors (member 0 is the row itself), with all their candidates.
             members = np.column_stack([np.arange(rows.start, rows.stop), neighbor_indices[rows]])
-            edge, pair = _pairs_of_edges(indptr, members.ravel())
+            edge, pair = pairs_of_edges(indptr, members.ravel())
             # Sort by row, label and member, all in one number.
             key = (edge // (k + 1) * n_labels + labels[pair]) * (k + 1) + edge % (k + 1)
             order = np.argsort(key)
@@ -191,7 +192,7 @@ def restrict_to_support(
     a support vector *p* that fills *P*, the product with *p* is ``graph @ P`` on the support.
     """
     n, n_labels, n_pairs = len(indptr) - 1, int(labels.max()) + 1, len(labels)
-    edge, pair = _pairs_of_edges(indptr, graph.indices)
+    edge, pair = pairs_of_edges(indptr, graph.indices)
     source = np.repeat(np.arange(n), np.diff(graph.indptr))[edge]
     keys = np.repeat(np.arange(n), np.diff(indptr)) * n_labels + labels  # ascending
     wanted = source * n_labels + labels[pair]
@@ -201,11 +202,11 @@ def restrict_to_support(
     return sparse.coo_array(entries, shape=(n_pairs, n_pairs)).tocsr()
 
 
-def _pairs_of_edges(
-    indptr: NDArray[np.intp], targets: NDArray[np.intp]
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def pairs_of_edges(indptr: Array, targets: Array) -> tuple[Array, Array]:
     """One entry per edge and candidate of the target row: the edge and the pair."""
-    per_edge = np.diff(indptr)[targets]
-    edge = np.repeat(np.arange(len(targets)), per_edge)
-    first = np.repeat(np.cumsum(per_edge) - per_edge, per_edge)
-    return edge, indptr[targets[edge]] + np.arange(len(edge)) - first
+    xp, where = array_namespace(indptr), device(indptr)
+    per_edge = xp.take(indptr[1:] - indptr[:-1], targets)
+    edge = xp.repeat(xp.arange(targets.shape[0], device=where), per_edge)
+    first = xp.repeat(xp.cumulative_sum(per_edge) - per_edge, per_edge)
+    steps = xp.arange(edge.shape[0], device=where) - first
+    return edge, xp.take(indptr, xp.take(targets, edge)) + steps

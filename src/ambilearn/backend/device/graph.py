@@ -14,6 +14,7 @@ from scipy import sparse
 from ambilearn._utils.types import Array
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.solvers.gathered_products import GatheredMatrix, SparsePattern
+from ambilearn.solvers.support_graph import pairs_of_edges
 
 _MAX_BLOCK_ROWS = 2**17
 _MAX_BLOCK_VALUES = 2**27  # confidences laid out at once: 1 GiB
@@ -214,16 +215,6 @@ def restricted_matrix(graph: DeviceGraph, indptr: Array, labels: Array) -> Gathe
     (shared,) = xp.nonzero(xp.take(keys, found) == wanted)
     own, pair, edge = (xp.take(each, shared) for each in (found, pair, edge))
     return SparsePattern(own, pair, n_pairs).matrix(xp.take(graph.weights, edge))
-
-
-def pairs_of_edges(indptr: Array, targets: Array) -> tuple[Array, Array]:
-    """One entry per edge and candidate of the edge's target row: the edge, and the pair."""
-    xp, where = array_namespace(indptr), device(indptr)
-    per_edge = xp.take(indptr[1:] - indptr[:-1], targets)
-    edge = xp.repeat(xp.arange(targets.shape[0], device=where), per_edge)
-    first = xp.take(xp.cumulative_sum(per_edge) - per_edge, edge)
-    steps = xp.arange(edge.shape[0], device=where) - first
-    return edge, xp.take(indptr, xp.take(targets, edge)) + steps
 
 
 def _lay_out(
