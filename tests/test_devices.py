@@ -353,7 +353,8 @@ def test_a_member_with_a_kernel_matrix_is_named(library, dispatch):
 def test_doubt(library, dispatch, method):
     host = find_doubtful(DATA.X, DATA.mask, estimator=method)
     found = find_doubtful(library.to_device(DATA.X), DATA.mask, estimator=method)
-    np.testing.assert_allclose(found.score, host.score, atol=1e-9)
+    # An iterative minimization, which ends at its tolerance, is part of the score.
+    np.testing.assert_allclose(found.score, host.score, atol=1e-8)
     assert found.suggestion.tolist() == host.suggestion.tolist()
 
 
