@@ -3,10 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from problems import random_mask, support
-from scipy import sparse
 
 from ambilearn.solvers import SupportGraph, support_graph
-from ambilearn.solvers.support_graph import restrict_to_support
 
 
 class Problem:
@@ -111,32 +109,6 @@ def test_memory_grows_with_candidates_not_labels():
     P.data = p
     expected = sum((P[[0]] - P[[1]]).multiply(P[[0]] - P[[3]]).data)
     assert gram[0, 0, 2] == pytest.approx(expected)
-
-
-def restrict(graph, sets):
-    return restrict_to_support(graph, sets.indptr, sets.labels)
-
-
-@given(st.integers(0, 10**6), st.integers(1, 12), st.integers(2, 6), st.floats(0, 1))
-def test_restriction_equals_the_graph_on_the_support(seed, n, n_labels, extra):
-    """Any graph, symmetric or not, with empty rows or without."""
-    rng = np.random.default_rng(seed)
-    sets = support(random_mask(rng, n, n_labels, extra))
-    graph = rng.normal(size=(n, n)) * (rng.random((n, n)) < 0.5)
-    p = rng.normal(size=sets.indptr[-1])
-    restricted = restrict(sparse.csr_array(graph), sets)
-    assert restricted.shape == (len(p), len(p))
-    np.testing.assert_allclose(restricted @ p, sets.gather(graph @ sets.scatter(p)), atol=1e-12)
-
-
-def test_restriction_has_only_shared_labels():
-    sets = support([{0, 1}, {1, 2}, {3}])
-    graph = sparse.csr_array(np.array([[0, 0.5, 0.7], [0.2, 0, 0], [0, 0, 0.9]]))
-    restricted = restrict(graph, sets)
-    expected = np.zeros((5, 5))
-    expected[1, 2], expected[2, 1], expected[4, 4] = 0.5, 0.2, 0.9
-    np.testing.assert_array_equal(restricted.toarray(), expected)
-    assert restricted.nnz == 3
 
 
 def test_example_in_the_module_docstring():

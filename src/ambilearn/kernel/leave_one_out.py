@@ -22,7 +22,7 @@ from ambilearn._utils.types import Array, Matrix
 from ambilearn.backend import Support, choose_backend
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.kernel.primal import PrimalRidge
-from ambilearn.kernel.ridge import DualRidge, RidgeFit
+from ambilearn.kernel.ridge import DualRidge
 
 Ridge = DualRidge | PrimalRidge
 
@@ -50,10 +50,14 @@ class LeaveOneOut(NamedTuple):
 
     def held_out(self, values: Array) -> Iterator[OutputBlock]:
         """For each row, outputs of the fit to all other rows, in blocks."""
-        candidates = self.candidates
+        ridge, candidates = self.ridge, self.candidates
         values = candidates.backend.asarray(values)
-        fit, complements = self.ridge.fit(candidates, values), leverage_complements(self.ridge)
-        for block, fitted in _output_blocks(self.ridge, fit, 8 * candidates.n_labels):
+        fit, complements = ridge.fit(candidates, values), leverage_complements(ridge)
+        for block in _blocks(ridge, 8 * candidates.n_labels):
+            if isinstance(ridge, DualRidge):
+                fitted = fit.fitted
+            else:
+                fitted = _dense_rows(ridge.features, block) @ fit.coef + fit.intercept
             targets = candidates.scatter_rows(values, 0.0, block)
             outputs = targets - (targets - fitted) / complements[block, None]
             yield OutputBlock(np.arange(block.start, block.stop), to_numpy(outputs))
@@ -92,32 +96,18 @@ def leverage_complements(ridge: Ridge) -> Array:
             reduction = unit**2 / xp.sum(ridge.scale(ridge.unit))
             ridge.complements = ridge.ridge * (ridge.factor.inverse_diagonal() - reduction)
         else:
-            parts = [_block_complements(ridge, rows) for rows in _blocks(ridge.features)]
+            parts = [_block_complements(ridge, rows) for rows in _blocks(ridge)]
             ridge.complements = array_namespace(*parts).concat(parts)
     return ridge.complements
 
 
-def _block_complements(ridge: PrimalRidge, rows: slice) -> Array:
+def _block_complements(ridge: "PrimalRidge", rows: slice) -> Array:
     features = _dense_rows(ridge.features, rows)
     xp = array_namespace(features)
     centered = xp.matrix_transpose(features - ridge.mean[None, :])
     solved = ridge.factor.solve(centered)
     row_weights = 1.0 if ridge.row_weights is None else ridge.row_weights[rows]
     return 1 - row_weights * (1 / ridge.n_rows + xp.sum(centered * solved, axis=0))
-
-
-def _output_blocks(
-    ridge: Ridge, fit: RidgeFit, numbers_per_row: int
-) -> Iterator[tuple[slice, Array]]:
-    """Slices that cover the training rows, and the outputs of these rows.
-
-    In the primal, work on a row holds ``numbers_per_row`` numbers besides its features.
-    """
-    if isinstance(ridge, DualRidge):
-        yield slice(0, fit.fitted.shape[0]), fit.fitted
-        return
-    for rows in _blocks(ridge.features, numbers_per_row):
-        yield rows, _dense_rows(ridge.features, rows) @ fit.coef + fit.intercept
 
 
 def _outputs_of_targets(ridge: Ridge, rows: Array, targets: Array) -> Array:
@@ -133,7 +123,14 @@ def _outputs_of_targets(ridge: Ridge, rows: Array, targets: Array) -> Array:
     return ridge.features @ fit.coef + fit.intercept
 
 
-def _blocks(features: Matrix, numbers_per_row: int = 0) -> Iterator[slice]:
+def _blocks(ridge: Ridge, numbers_per_row: int = 0) -> Iterator[slice]:
+    """Slices that cover the training rows; the outputs of the dual are a single block.
+
+    In the primal, work on a row holds ``numbers_per_row`` numbers besides its features.
+    """
+    if isinstance(ridge, DualRidge):
+        return iter([slice(0, ridge.unit.shape[0])])
+    features = ridge.features
     return choose_backend(features).blocks(features, numbers_per_row + 2 * features.shape[1])
 
 

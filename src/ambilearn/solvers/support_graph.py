@@ -183,25 +183,6 @@ class SupportGraph:
         return gram
 
 
-def restrict_to_support(
-    graph: sparse.csr_array, indptr: NDArray[np.intp], labels: NDArray[np.intp]
-) -> sparse.csr_array:
-    """Graph on the rows as a matrix on the support, of shape (n_pairs, n_pairs).
-
-    Entry ((i, j), (a, j)) is ``graph[i, a]``, wherever *j* is a candidate of both *i* and *a*; with
-    a support vector *p* that fills *P*, the product with *p* is ``graph @ P`` on the support.
-    """
-    n, n_labels, n_pairs = len(indptr) - 1, int(labels.max()) + 1, len(labels)
-    edge, pair = pairs_of_edges(indptr, graph.indices)
-    source = np.repeat(np.arange(n), np.diff(graph.indptr))[edge]
-    keys = np.repeat(np.arange(n), np.diff(indptr)) * n_labels + labels  # ascending
-    wanted = source * n_labels + labels[pair]
-    own = np.minimum(np.searchsorted(keys, wanted), n_pairs - 1)
-    shared = keys[own] == wanted
-    entries = (graph.data[edge[shared]], (own[shared], pair[shared]))
-    return sparse.coo_array(entries, shape=(n_pairs, n_pairs)).tocsr()
-
-
 def pairs_of_edges(indptr: Array, targets: Array) -> tuple[Array, Array]:
     """One entry per edge and candidate of the target row: the edge and the pair."""
     xp, where = array_namespace(indptr), device(indptr)

@@ -11,8 +11,8 @@ from ambilearn.backend.device.graph import (
     restricted_matrix,
 )
 from ambilearn.backend.host.neighbors import weights_to_csr
+from ambilearn.backend.host.products import restrict_to_support
 from ambilearn.solvers import SupportGraph
-from ambilearn.solvers.support_graph import restrict_to_support
 
 
 class Problem:

@@ -202,7 +202,7 @@ class DeviceSupportGraph:
 def restricted_matrix(graph: DeviceGraph, indptr: Array, labels: Array) -> GatheredMatrix:
     """Graph on the rows as a matrix on the support, of shape (n_pairs, n_pairs).
 
-    The counterpart of :func:`ambilearn.solvers.support_graph.restrict_to_support`.
+    The counterpart of :func:`ambilearn.backend.host.products.restrict_to_support`.
     """
     xp, where = array_namespace(labels), device(labels)
     n, n_labels, n_pairs = indptr.shape[0] - 1, int(xp.max(labels)) + 1, labels.shape[0]

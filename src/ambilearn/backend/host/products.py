@@ -1,4 +1,4 @@
-"""Products in host memory: of rows, of features and targets, and in the space of a kernel."""
+"""Products in host memory: of rows, with support vectors, and in the space of a kernel."""
 
 from collections.abc import Callable
 
@@ -11,6 +11,7 @@ from ambilearn._utils.limits import IN_CACHE, row_blocks
 from ambilearn._utils.types import Array, Matrix
 from ambilearn.backend.support import Support
 from ambilearn.backend.ties import EXTRA_NEIGHBORS, nearest_first, nearest_places
+from ambilearn.solvers.support_graph import pairs_of_edges
 
 # Upper bound of the rounding error in sums of inner products, relative to the squared lengths.
 ROUNDING = 1e-14
@@ -84,7 +85,7 @@ def squared_residuals(
     return squares
 
 
-# --- of features and support vectors ----------------------------------------------------------
+# --- of features, graphs and support vectors --------------------------------------------------
 
 # With more labels than this per candidate, products of single pairs beat one matrix product.
 _MAX_LABELS_PER_PAIR = 40
@@ -125,6 +126,25 @@ def pair_outputs(candidates: Support, features: Matrix, coef: Array, intercept: 
             outputs[pairs] = product[rows[pairs] - block.start, labels[pairs]]
     outputs += intercept[labels]
     return outputs
+
+
+def restrict_to_support(
+    graph: sparse.csr_array, indptr: NDArray[np.intp], labels: NDArray[np.intp]
+) -> sparse.csr_array:
+    """Graph on the rows as a matrix on the support, of shape (n_pairs, n_pairs).
+
+    Entry ((i, j), (a, j)) is ``graph[i, a]``, wherever *j* is a candidate of both *i* and *a*; with
+    a support vector *p* that fills *P*, the product with *p* is ``graph @ P`` on the support.
+    """
+    n, n_labels, n_pairs = len(indptr) - 1, int(labels.max()) + 1, len(labels)
+    edge, pair = pairs_of_edges(indptr, graph.indices)
+    source = np.repeat(np.arange(n), np.diff(graph.indptr))[edge]
+    keys = np.repeat(np.arange(n), np.diff(indptr)) * n_labels + labels  # ascending
+    wanted = source * n_labels + labels[pair]
+    own = np.minimum(np.searchsorted(keys, wanted), n_pairs - 1)
+    shared = keys[own] == wanted
+    entries = (graph.data[edge[shared]], (own[shared], pair[shared]))
+    return sparse.coo_array(entries, shape=(n_pairs, n_pairs)).tocsr()
 
 
 # --- in the feature space of a kernel matrix ----------------------------------------------------

@@ -10,7 +10,6 @@ from ambilearn._utils.types import Array, Matrix
 from ambilearn.backend.host import products
 from ambilearn.backend.support import Support
 from ambilearn.solvers import CandidateSimplex, SupportGraph
-from ambilearn.solvers.support_graph import restrict_to_support
 
 
 class HostSupport(Support):
@@ -75,7 +74,7 @@ class HostSupport(Support):
         return SupportGraph(self.indptr, self.labels, neighbor_indices)
 
     def restrict(self, graph: sparse.csr_array) -> sparse.csr_array:
-        return restrict_to_support(graph, self.indptr, self.labels)
+        return products.restrict_to_support(graph, self.indptr, self.labels)
 
     def laplacian(self, graph: sparse.csr_array) -> sparse.csr_array:
         return (sparse.eye_array(self.n_pairs) - self.restrict(graph)).tocsr()
