@@ -3,7 +3,7 @@ import pytest
 
 from ambilearn.backend import device_arrays
 from ambilearn.backend.device import neighbors as search
-from ambilearn.backend.device.neighbors import nearest_rows
+from ambilearn.backend.device.neighbors import DeviceSearch
 from ambilearn.graph.neighbors import NeighborSearch
 
 
@@ -20,7 +20,7 @@ def rows(n=101, d=3):
 
 def test_finds_the_neighbors_that_the_processor_finds(library, groups):
     X = rows()
-    found = nearest_rows(library.to_device(X), None, 5, 5)
+    found = DeviceSearch(library.to_device(X)).nearest(None, 5)
     np.testing.assert_array_equal(library.to_host(found), NeighborSearch("exact").fit(X, 5))
 
 
@@ -28,12 +28,12 @@ def test_neighbors_of_new_rows(library, groups):
     X, queries = rows(), rows(17)[::-1] + 0.1
     host = NeighborSearch("exact")
     host.fit(X, 5)
-    found = nearest_rows(library.to_device(X), library.to_device(queries.copy()), 5, 5)
+    found = DeviceSearch(library.to_device(X)).nearest(library.to_device(queries.copy()), 5)
     np.testing.assert_array_equal(library.to_host(found), host.query(queries, 5))
 
 
 def test_a_row_among_many_duplicates_is_not_its_own_neighbor(library, groups):
-    found = library.to_host(nearest_rows(library.to_device(np.zeros((60, 2))), None, 3, 2))
+    found = library.to_host(DeviceSearch(library.to_device(np.zeros((60, 2)))).nearest(None, 3))
     assert (found != np.arange(60)[:, None]).all()
 
 
@@ -41,24 +41,26 @@ def test_ties_beyond_the_proposed_neighbors_go_to_the_lower_numbers(library, gro
     X = rows()
     X /= np.linalg.norm(X, axis=1, keepdims=True)
     X[40], X[60:90] = 0, X[60]  # equally far from all rows; more duplicates than k + 5
-    found = library.to_host(nearest_rows(library.to_device(X), None, 5, 5))
+    found = library.to_host(DeviceSearch(library.to_device(X)).nearest(None, 5))
     assert found[40].tolist() == [0, 1, 2, 3, 4]
     assert found[[60, 61, 89]].tolist() == [
         [61, 62, 63, 64, 65], [60, 62, 63, 64, 65], [60, 61, 62, 63, 64]
     ]  # fmt: skip
     np.testing.assert_array_equal(found, NeighborSearch("exact").fit(X, 5))
-    new = library.to_host(nearest_rows(library.to_device(X), library.to_device(X[[40, 89]]), 5, 5))
+    new = library.to_host(
+        DeviceSearch(library.to_device(X)).nearest(library.to_device(X[[40, 89]]), 5)
+    )
     assert new.tolist() == [[40, 0, 1, 2, 3], [60, 61, 62, 63, 64]]
 
 
 def test_rows_far_from_the_origin(library, groups):
     X = rows() + 1e6
-    found = library.to_host(nearest_rows(library.to_device(X), None, 5, 5))
+    found = library.to_host(DeviceSearch(library.to_device(X)).nearest(None, 5))
     np.testing.assert_array_equal(found, NeighborSearch("exact").fit(X, 5))
 
 
 def test_as_many_neighbors_as_there_are(library, groups):
-    found = library.to_host(nearest_rows(library.to_device(rows(6)), None, 5, 5))
+    found = library.to_host(DeviceSearch(library.to_device(rows(6))).nearest(None, 5))
     assert [sorted(row) for row in found] == [[j for j in range(6) if j != i] for i in range(6)]
 
 

@@ -96,44 +96,39 @@ class DeviceSearch:
         self._X = X
 
     def nearest(self, queries: Matrix | None, k: int) -> Array:
-        """Indices of the k nearest rows of each query, or of the k nearest others."""
-        return nearest_rows(self._X, queries, k, EXTRA_NEIGHBORS)
+        """Indices of the k nearest rows of each query, or of the k nearest others.
 
-
-def nearest_rows(X: Matrix, queries: Matrix | None, k: int, n_extra: int) -> Array:
-    """Indices of the k nearest rows of X for each query; without queries, of the k nearest others.
-
-    Nearest first; at equal distance the row with the lower number is nearer. ``n_extra`` neighbors
-    beyond those wanted are proposed, to detect ties for the last place.
-    """
-    xp, where = array_namespace(X), device(X)
-    n = X.shape[0]
-    asked = X if queries is None else queries
-    wanted = min(k + n_extra + (queries is None), n)
-    # Rows at infinite distance pad the last group.
-    group = _GROUP if n >= _GROUP * wanted else 1
-    n_groups = -(-n // group)
-    center = xp.mean(X, axis=0)
-    padding = xp.zeros((n_groups * group - n, X.shape[1]), dtype=X.dtype, device=where)
-    Z = xp.concat([X - center, padding])
-    far = xp.full((padding.shape[0],), xp.inf, dtype=X.dtype, device=where)
-    norms = xp.concat([xp.sum(Z[:n, :] * Z[:n, :], axis=1), far])
-    others = xp.matrix_transpose(Z)
-    parts, ties = [], []
-    for rows in device_blocks(asked.shape[0], n_groups * group):
-        # Without the row's own square, which does not change the order.
-        squared = xp.matmul((asked[rows, :] - center) * -2.0, others)
-        squared += norms
-        found = _smallest(xp, squared, wanted, n_groups, group)
-        own = _numbers(xp, rows, X) if queries is None else None
-        distances = _distances_to_others(xp, X, asked[rows, :], found, own)
-        places, tied = nearest_places(distances, k)
-        parts.append(xp.take_along_axis(found, places, axis=1))
-        ties.append(tied)
-    nearest, tied = xp.concat(parts), xp.concat(ties)
-    if wanted < n and xp.any(tied):
-        return _compare_all(xp, X, asked, nearest, tied, queries is None)
-    return nearest
+        More neighbors than wanted are proposed, to detect ties for the last place.
+        """
+        X = self._X
+        xp, where = array_namespace(X), device(X)
+        n = X.shape[0]
+        asked = X if queries is None else queries
+        wanted = min(k + EXTRA_NEIGHBORS + (queries is None), n)
+        # Rows at infinite distance pad the last group.
+        group = _GROUP if n >= _GROUP * wanted else 1
+        n_groups = -(-n // group)
+        center = xp.mean(X, axis=0)
+        padding = xp.zeros((n_groups * group - n, X.shape[1]), dtype=X.dtype, device=where)
+        Z = xp.concat([X - center, padding])
+        far = xp.full((padding.shape[0],), xp.inf, dtype=X.dtype, device=where)
+        norms = xp.concat([xp.sum(Z[:n, :] * Z[:n, :], axis=1), far])
+        others = xp.matrix_transpose(Z)
+        parts, ties = [], []
+        for rows in device_blocks(asked.shape[0], n_groups * group):
+            # Without the row's own square, which does not change the order.
+            squared = xp.matmul((asked[rows, :] - center) * -2.0, others)
+            squared += norms
+            found = _smallest(xp, squared, wanted, n_groups, group)
+            own = None if queries is not None else xp.arange(rows.start, rows.stop, device=where)
+            distances = _distances_to_others(xp, X, asked[rows, :], found, own)
+            places, tied = nearest_places(distances, k)
+            parts.append(xp.take_along_axis(found, places, axis=1))
+            ties.append(tied)
+        nearest, tied = xp.concat(parts), xp.concat(ties)
+        if wanted < n and xp.any(tied):
+            return _compare_all(xp, X, asked, nearest, tied, queries is None)
+        return nearest
 
 
 def _smallest(xp: ModuleType, squared: Array, wanted: int, n_groups: int, group: int) -> Array:
@@ -148,10 +143,6 @@ def _smallest(xp: ModuleType, squared: Array, wanted: int, n_groups: int, group:
     columns = xp.reshape(groups[:, :, None] + steps, (n_rows, -1))
     values = xp.take_along_axis(squared, columns, axis=1)
     return xp.sort(xp.take_along_axis(columns, smallest_places(xp, values, wanted), axis=1), axis=1)
-
-
-def _numbers(xp: ModuleType, rows: slice, X: Matrix) -> Array:
-    return xp.arange(rows.start, rows.stop, device=device(X))
 
 
 def _distances_to_others(
