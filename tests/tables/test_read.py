@@ -32,13 +32,18 @@ def test_roles_of_columns(people_csv, people):
     assert repr(table) == f"<CandidateTable {people_csv}: 60 rows, 4 features, 3 labels>"
 
 
-def test_a_forgotten_truth_is_left_out(people_csv):
+def test_a_forgotten_truth_is_left_out(people_csv, people):
     """It was a feature: all labels came out right."""
     with pytest.warns(UserWarning, match=r"'truth' agrees .*--truth truth.*--categorical truth"):
         table = read_candidate_table(people_csv, candidates="names")
     assert table.features.left_out["truth"] == "agrees with the labels of the rows"
     named = read_candidate_table(people_csv, candidates="names", truth="truth")
     assert named.features.columns == table.features.columns
+    copied = people.assign(**{"a copy": people["truth"]})
+    with pytest.warns(
+        UserWarning, match=r"'a copy' agrees .* To keep it .*\(--categorical 'a copy'\)"
+    ):
+        read_candidate_table(copied, candidates="names", truth="truth")
     kept = read_candidate_table(people_csv, candidates="names", categorical="truth")
     assert "truth" in [column.name for column in kept.features.columns]
 

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -286,7 +287,7 @@ def _find_features(
             elif column not in about.categorical and _agrees(cells, labels, parsed.sets, truth):
                 left_out[column] = _HOLDS_TRUTH
     left_out = {column: reason for column, reason in left_out.items() if column in wanted}
-    _warn_of_truth(name, left_out)
+    _warn_of_truth(name, left_out, known=about.truth is not None)
     found = find_features(
         name,
         frame,
@@ -300,15 +301,16 @@ def _find_features(
     return Features(found.columns, left_out | found.left_out)
 
 
-def _warn_of_truth(name: str, left_out: Mapping[str, str]) -> None:
+def _warn_of_truth(name: str, left_out: Mapping[str, str], known: bool) -> None:
     if columns := [column for column, reason in left_out.items() if reason == _HOLDS_TRUTH]:
         one = len(columns) == 1
         verbs = ("agrees", "is not a feature") if one else ("agree", "are not features")
+        column = quote(columns[0])
+        is_truth = f"If it is the true label, use truth (--truth {column}). "
         warn_user(
             f"{name}: {shorten_list([repr(column) for column in columns], 5)} {verbs[0]} with the "
-            f"labels of the rows and {verbs[1]}. If it is the true label, use truth "
-            f"(--truth {columns[0]}); to keep it as a feature, use categorical "
-            f"(--categorical {columns[0]})."
+            f"labels of the rows and {verbs[1]}. {'' if known else is_truth}To keep it as a "
+            f"feature, use categorical (--categorical {column})."
         )
 
 
