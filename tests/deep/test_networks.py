@@ -169,10 +169,9 @@ def test_an_output_that_is_not_finite_is_reported_with_its_row(case, monkeypatch
     monkeypatch.setattr(networks, "BATCH", 3)
     network, rows = case
     rows.held[4] = torch.inf
-    with pytest.raises(ValueError, match=r"output of the network for row 4 of X is not finite"):
-        networks.compute_outputs(network, rows, identity, mirror=False)
-    with pytest.raises(ValueError, match=r"output of the network for row 4 of X is not finite"):
-        networks.compute_features(network, rows, identity)
+    for compute in (partial(networks.compute_outputs, mirror=False), networks.compute_features):
+        with pytest.raises(ValueError, match="output of the network for row 4 of X is not finite"):
+            compute(network, rows, identity)
 
 
 @pytest.mark.parametrize(

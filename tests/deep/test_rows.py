@@ -59,7 +59,7 @@ def test_arrays_that_must_not_be_written_are_taken():
         ([np.zeros((2, 1)), [[1.0], [2.0, 3.0]]], r"Row 1 of X is not an image: .*inhomogeneous"),
         (
             [np.zeros((3, 3)), np.zeros((3, 3), np.uint8)],
-            r"Row 1 of X .* type uint8, but row 0 has type float64\. Convert",
+            r"Row 1 of X is an image of type uint8, but row 0 has type float64\. Convert",
         ),
         ([np.zeros((3, 3)), None], r"Row 1 of X is not an image, but None\.$"),
         ([np.zeros((3, 3)), "cat"], r"Row 1 of X is not an image, but 'cat'\.$"),
@@ -68,6 +68,10 @@ def test_arrays_that_must_not_be_written_are_taken():
         (np.ma.masked_greater(np.ones((2, 3, 3)), 0), "X is a masked array with 18 of 18 entries"),
         (np.array([[[0.0]], [[1.0]], [[np.nan]]]), "row 2 has such an entry"),
         (np.array([[[0.0]], [[1e300]]]), "too large for float32: row 1 has such an entry"),
+        (1e9 + np.arange(48.0).reshape(2, 4, 6), "fewer than 100 distinct values"),
+        (10**9 + np.arange(48).reshape(2, 4, 6), "fewer than 100 distinct values"),
+        (1e-300 * np.arange(48.0).reshape(2, 4, 6), "fewer than 100 distinct values"),
+        ([np.ones((4, 6), int), np.ones((4, 6))], "Row 1 of X is an image of type float64, but"),
     ],
 )
 def test_wrong_arrays_are_rejected(X, message):
@@ -157,6 +161,7 @@ def test_datasets(item, shape):
         ([torch.zeros(1, 2, 2, 2)], r"Item 0 .* shape \(1, 2, 2, 2\): items must be"),
         ([torch.zeros(0)], r"Item 0 .* shape \(0,\): items must be"),
         ([torch.zeros(2), torch.tensor([0.0, torch.inf])], "row 1 has such an entry"),
+        ([np.zeros(3, complex)], "Item 0 of the dataset has entries of type complex128"),
     ],
 )
 def test_wrong_datasets_are_rejected(items, message):
@@ -231,23 +236,6 @@ def test_a_transparent_color_is_white_in_files_and_objects(mode, tmp_path):
             assert (check_rows(X).batch(torch.tensor([1]), CPU) == 255).all()
 
 
-@pytest.mark.parametrize(
-    ("images", "message"),
-    [
-        (1e9 + np.arange(48.0).reshape(2, 4, 6), "fewer than 100 distinct values"),
-        (10**9 + np.arange(48).reshape(2, 4, 6), "fewer than 100 distinct values"),
-        (1e-300 * np.arange(48.0).reshape(2, 4, 6), "fewer than 100 distinct values"),
-        ([np.ones((4, 6), int), np.ones((4, 6))], "Row 1 of X is an image of type float64, but"),
-    ],
-    ids=["offset", "integers", "scale", "types"],
-)
-def test_values_that_are_lost_or_mixed_are_rejected(images, message):
-    with pytest.raises(ValueError, match=message):
-        check_rows(images)
-
-
-def test_items_of_a_dataset_are_numbers():
-    with pytest.raises(ValueError, match="Item 0 of the dataset has entries of type complex128"):
-        check_rows(_Items([np.zeros(3, complex)]))
+def test_items_of_a_dataset_may_have_another_byte_order():
     rows = check_rows(_Items([np.arange(3, dtype=">f8")]))
     assert rows.batch(torch.tensor([0]), CPU).tolist() == [[0.0, 1.0, 2.0]]
