@@ -170,11 +170,12 @@ def test_commands(folder, text_model, monkeypatch):
     done = run(main, ["review", "t.csv", *options, "--method", "plcl", "--out", "r.html"])
     assert done.exit_code == 0, done.output
 
+    out = ["--out", "again.csv", "--model-out", "again.model"]
     program = f"""
 import sys, pooch
 from ambilearn.cli.main import main
 pooch.os_cache = lambda name: {str(folder / "cache")!r}
-main({["clean", "t.csv", *options, "--out", "again.csv"]}, standalone_mode=False)
+main({["clean", "t.csv", *options, *out]}, standalone_mode=False)
 print("torch" in sys.modules)
 """
     again = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
