@@ -362,8 +362,8 @@ class Worker:
 
     def _update(self) -> None:
         try:
-            while not self._session.update():  # the new order has released random rows
-                pass
+            while not self._session.is_current:
+                self._session.update()
         except Exception as error:
             self._report(error)
             self._send_progress()

@@ -286,7 +286,7 @@ class ReviewSession:
         if row not in self.labels_:
             self._skipped.pop(row, None)
             self._skipped[row] = None
-            self._is_current = False
+            self.is_current = False
 
     def undo(self) -> list[int]:
         """Revert the last call of :meth:`settle` or :meth:`settle_rows`.
@@ -310,7 +310,7 @@ class ReviewSession:
         self._random.held_back.difference_update(rows)
         for row in rows:
             self._skipped.pop(row, None)
-        self._is_current = False
+        self.is_current = False
 
     # --- what is known --------------------------------------------------------------------------
 
@@ -327,7 +327,7 @@ class ReviewSession:
     @property
     def results_(self) -> Results:
         """Labels, confidences, doubt and order now; fits the method if enough rows are settled."""
-        if not self._is_current:
+        if not self.is_current:
             if self.n_unlearned >= self.refit_after:
                 self.learn()
             else:
@@ -421,24 +421,24 @@ class ReviewSession:
     def take(self, learned: Learned) -> None:
         """Use the result of a fit."""
         is_first = self._learned is None
-        self._learned = learned
+        self._learned, self.is_current = learned, False
         self.update()
         labels = self._results.choices.labels
         if is_first:
             self._history = FitHistory(labels)
         self._history.add(self._n_tried, self._with_settled(labels))
 
-    def update(self) -> bool:
+    def update(self) -> None:
         """Account for the answers since the last fit by the closed-form update.
 
-        Returns whether the results include all answers: the new order may have released some.
+        Then ``is_current`` is whether the results have all answers: the new order may have released
+        some.
         """
         assert self._learned is not None
         labels, skipped = self._released(), list(self._skipped)
         self._results = self._updater.update(self._learned, labels, skipped)
         closed = {*labels, *skipped}
-        self._is_current = not self._random.release(self._results.order, closed)
-        return self._is_current
+        self.is_current = not self._random.release(self._results.order, closed)
 
     @property
     def n_unlearned(self) -> int:
