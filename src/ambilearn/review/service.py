@@ -91,8 +91,6 @@ class ReviewService:
         Images by number, without symbolic links.
     outputs : sequence of str, default=()
         Names of the files that are written at the end, which the page shows.
-    clock : callable, default=time.monotonic
-        Seconds, to tell whether a tab is closed.
     """
 
     def __init__(
@@ -104,10 +102,9 @@ class ReviewService:
         labels: Mapping[int, Label] | None = None,
         images: Sequence[Path] = (),
         outputs: Sequence[str] = (),
-        clock: Callable[[], float] = monotonic,
     ) -> None:
         self._review, self._journal = review, journal
-        self._parse_label, self._images, self._clock = parse_label, images, clock
+        self._parse_label, self._images, self._clock = parse_label, images, monotonic
         self.page = encode_page(review, served=True, outputs=outputs)
         self.ended = threading.Event()
         self._writing = threading.Lock()
