@@ -19,14 +19,7 @@ from typing import Any, Self
 from urllib.parse import parse_qs
 
 from ambilearn.review.journal import is_name
-from ambilearn.review.service import (
-    InvalidActionError,
-    MissingPartsError,
-    OtherTabError,
-    ReviewService,
-    parse_action,
-    parse_part,
-)
+from ambilearn.review.service import InvalidActionError, ReviewService, parse_action, parse_part
 
 HOST = "127.0.0.1"
 MAX_BODY = 4 * 2**20  # bytes; larger answers come in parts
@@ -235,13 +228,7 @@ class _Handler(BaseHTTPRequestHandler):
         except _RejectedError as error:
             self._reject(error.status, str(error))
         except InvalidActionError as error:
-            self._reject(HTTPStatus.BAD_REQUEST, str(error), close=False)
-        except OtherTabError:
-            text = "Another tab of the browser is in use for this review."
-            self._reject(HTTPStatus.CONFLICT, text, close=False)
-        except MissingPartsError:
-            text = "Parts of the answer are missing."
-            self._reject(HTTPStatus.PRECONDITION_REQUIRED, text, close=False)
+            self._reject(error.status, str(error), close=False)
         except OSError:
             raise  # the client hung up
         except Exception as error:

@@ -3,6 +3,7 @@
 import base64
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from http import HTTPStatus
 from pathlib import Path
 from time import monotonic
 from typing import Any, NamedTuple
@@ -28,6 +29,8 @@ _MAX_TEXT = 2**28  # characters of all labels of one answer
 
 class InvalidActionError(ValueError):
     """A page sent something that cannot be done; the message is for the person."""
+
+    status = HTTPStatus.BAD_REQUEST
 
 
 class Answer(NamedTuple):
@@ -66,12 +69,16 @@ class Skip(NamedTuple):
 Action = Answer | Undo | Skip
 
 
-class MissingPartsError(Exception):
+class MissingPartsError(InvalidActionError):
     """Parts of a large answer were not received; the page sends them again."""
 
+    status = HTTPStatus.PRECONDITION_REQUIRED
 
-class OtherTabError(Exception):
+
+class OtherTabError(InvalidActionError):
     """Another tab of the browser is in use for this review."""
+
+    status = HTTPStatus.CONFLICT
 
 
 class ReviewService:
@@ -187,7 +194,7 @@ class ReviewService:
             with self._changed:
                 self._greet(tab)
                 if tab != self._tab:
-                    raise OtherTabError
+                    raise OtherTabError("Another tab of the browser is in use for this review.")
             if self.ended.is_set():
                 raise InvalidActionError("The review has ended.")
             match action:
@@ -206,7 +213,7 @@ class ReviewService:
             if part.number == 0:
                 name, n_parts, labels = part.id, 0, {}
             if (name, n_parts) != (part.id, part.number):
-                raise MissingPartsError
+                raise MissingPartsError("Parts of the answer are missing.")
             labels |= part.labels
             if sum(len(text or "") for text in labels.values()) > _MAX_TEXT:
                 raise InvalidActionError("The answer is too large.")
@@ -251,7 +258,7 @@ class ReviewService:
             return action
         name, n_parts, labels = self._parts
         if (name, n_parts) != (action.id, action.n_parts):
-            raise MissingPartsError
+            raise MissingPartsError("Parts of the answer are missing.")
         self._parts = "", 0, {}
         return action._replace(labels=labels | action.labels)
 
