@@ -332,14 +332,6 @@ def _is_short(table: CandidateTable, image: str) -> bool:
     return not any(cell.startswith("data:") for cell in _format_column(table.frame, image))
 
 
-def _judged(table: CandidateTable, row: int, labels: list[str]) -> list[float]:
-    """Confidences of labels that the judging of annotators ruled out."""
-    if table.votes is None or table.judged is None:
-        return [0.0] * len(labels)
-    known = [str(label) for label in table.votes.classes.tolist()]
-    return [float(table.judged[row, known.index(label)]) for label in labels]
-
-
 def _find_suggestions(judged: JudgedTable) -> list[str | None]:
     """The label that is probably the true one, for each row in which it is not shown first.
 
@@ -361,6 +353,8 @@ def _find_candidates(
     """Labels, confidences and decision of each row."""
     sets = table.candidates
     classes = [str(label) for label in sets.classes.tolist()]
+    answers = [] if table.votes is None else table.votes.classes.tolist()
+    column = {str(label): j for j, label in enumerate(answers)}
     found: list[tuple[list[str], list[float], str | None]] = []
     for i in range(len(sets)):
         if i in table.corrections.labels:
@@ -372,9 +366,10 @@ def _find_candidates(
             pairs = slice(sets.indptr[i], sets.indptr[i + 1])
             labels = [classes[j] for j in sets.labels[pairs]]
             scores = confidences[pairs].tolist()
-            if table.judgment is not None:  # answers that the judging ruled out are still choices
+            if table.judged is not None:  # answers that the judging ruled out are still choices
                 given = set(map(str, parse_labels(table.texts[i], table.sep, i)))
                 others = sorted(given - set(labels))
-                labels, scores = labels + others, scores + _judged(table, i, others)
+                labels = labels + others
+                scores += table.judged[i, [column[label] for label in others]].tolist()
             found.append((labels, scores, None))
     return found
