@@ -120,10 +120,12 @@ def test_page_of_given_labels(window, people, tmp_path):
     kept = ReviewRow(["a", ""], ["anna", "bob"], [0.7, 0.3], "bob", suggestion="anna", rank=1)
     kept = replace(kept, given="bob", label="bob", margin=-0.4)
     sure = ReviewRow(["b", ""], ["cleo"], [0.9], "cleo", given="cleo", margin=0.85, rank=2)
-    review = replace(people, rows=[sure, kept], calibrated=True)
+    unknown = replace(sure, confidences=[0.0], margin=0.0, rank=3)
+    review = replace(people, rows=[sure, kept, unknown], calibrated=True)
     page = window.open(write_review(review, tmp_path / "given.html"))
-    assert shown(page) == [1, 0]
-    expect(page.locator(".margin")).to_have_text(["margin -0.40", "margin 0.85"])
+    assert shown(page) == [1, 0, 2]
+    expect(page.locator(".margin")).to_have_text(["margin -0.40", "margin 0.85", ""])
+    expect(card(page, 2).locator(".share, .bar")).to_have_count(0)
     expect(card(page, 1).locator(".name")).to_have_text(["bob", "anna"])
     expect(card(page, 1).locator(".note")).to_have_text(["given", "suggestion"])
     expect(card(page, 0).locator(".note")).to_have_text(["given"])

@@ -83,6 +83,11 @@ function drawCells(row, columns) {
   return list;
 }
 
+/** Whether the page shows confidences of a row: not in an audit, nor where the method has none. */
+function isScored(row) {
+  return !data.blind && row.candidates.some(({ confidence }) => confidence > 0);
+}
+
 function drawCandidate(row, i, decision, onChoose) {
   const { label, confidence } = row.candidates[i];
   const chosen = label === decision;
@@ -94,7 +99,7 @@ function drawCandidate(row, i, decision, onChoose) {
     make("kbd", "", chosen ? "✓" : i < 9 ? String(i + 1) : "", { "aria-hidden": "true" }),
     note ? make("span", "noted", [name, make("small", "note", note)]) : name,
   ];
-  if (!data.blind) {
+  if (isScored(row)) {
     parts.push(make("span", "bar", fill, { "aria-hidden": "true" }));
     parts.push(make("span", "share", shownConfidence(confidence)));
   }
@@ -143,7 +148,7 @@ function drawCard(row, { old, columns, decision, status, current, place, total, 
   const margin = single ? "one candidate" : `margin ${row.margin.toFixed(2)}`;
   const head = make("div", "head", [
     make("h2", "", `Row ${row.index}`, { id: `row-${row.index}` }),
-    make("span", "margin", data.blind ? "" : margin, {
+    make("span", "margin", isScored(row) ? margin : "", {
       title: "How far the first label is ahead of the best other label",
     }),
     make("span", `chip ${status}`, data.blind && status !== "undecided" ? "checked" : status),
