@@ -69,6 +69,13 @@ def press(page, *keys):
         page.keyboard.press(key)
 
 
+def type_label(page, label):
+    """Choose a label by typing it."""
+    press(page, "o")
+    page.keyboard.type(label)
+    press(page, "Enter")
+
+
 def download(page, folder):
     with page.expect_download() as waiting:
         page.get_by_role("button", name="Download labels").click()
@@ -201,9 +208,7 @@ def test_search_and_how_to_leave_it(window, people_page):
 
 def test_search_finds_a_label_that_was_typed(window, people_page):
     page = window.open(people_page)
-    press(page, "o")
-    page.keyboard.type("Zoë")
-    press(page, "Enter")
+    type_label(page, "Zoë")
     page.locator("#search").fill("zoë")
     assert shown(page) == [4]
     page.locator("#search").fill("")
@@ -301,9 +306,7 @@ def test_other_label_by_type_ahead(window, people_page):
 
 def test_a_label_that_the_table_does_not_have(window, people_page):
     page = window.open(people_page)
-    press(page, "o")
-    page.keyboard.type("dora|emil")
-    press(page, "Enter")
+    type_label(page, "dora|emil")
     expect(page.get_by_role("dialog")).to_contain_text("A label cannot contain “|”")
     page.get_by_role("combobox", name="Label", exact=True).fill("  dora ")
     press(page, "Enter")
@@ -389,9 +392,8 @@ def test_forgetting_everything_is_confirmed_and_can_be_undone(window, people_pag
 
 def test_reload_keeps_the_work(window, people_page):
     page = window.open(people_page)
-    press(page, "Enter", "2", "o")
-    page.keyboard.type("dora")
-    press(page, "Enter")
+    press(page, "Enter", "2")
+    type_label(page, "dora")
     page.reload()
     expect(page.locator("#decided")).to_have_text("3 of 6 decided")
     assert [chosen(page, row).inner_text() for row in (4, 1, 2)] == ["bob", "bob", "dora"]
@@ -442,9 +444,8 @@ def test_from_table_to_page_and_back(window, tmp_path, monkeypatch):
     options = ["people.csv", "--candidates", "names", "--exclude", "id", "--set", "n_neighbors=3"]
     ambilearn("review", *options, "--out", "review.html")
     page = window.open(tmp_path / "review.html")
-    press(page, "1", "2", "o")
-    page.keyboard.type("dora")
-    press(page, "Enter")
+    press(page, "1", "2")
+    type_label(page, "dora")
     path = download(page, tmp_path)
     decided = {int(row): label for row, _, label in read_csv(path)[1:]}
     assert len(decided) == 3
@@ -686,9 +687,7 @@ def test_more_candidates_than_keys_and_long_text_unfold(window, large_page):
     eleventh = card(page, 59).locator(".candidate .name").nth(10).inner_text()
     card(page, 59).get_by_role("button", name="Show less").click()
     expect(card(page, 59).locator(".candidate")).to_have_count(9)
-    press(page, "o")
-    page.keyboard.type(eleventh)
-    press(page, "Enter")
+    type_label(page, eleventh)
     expect(chosen(page, 59)).to_have_text(eleventh)  # what is chosen is never folded away
     expect(card(page, 59).locator(".candidate")).to_have_count(10)
 

@@ -48,6 +48,13 @@ def raw(served, request):
         return reply
 
 
+def posting(served, headers, body=""):
+    """Bytes of a request that posts an action."""
+    host = f"127.0.0.1:{served.server.port}"
+    head = f"POST /{served.server.token}/act?tab=a HTTP/1.1\r\nHost: {host}\r\n"
+    return f"{head}Origin: http://{host}\r\n{headers}\r\n\r\n{body}".encode()
+
+
 def assert_untouched(served, n):
     assert len(served.journal.entries) == n
     assert served.request("GET", "state?tab=a")[0] == 200
@@ -185,19 +192,12 @@ def test_images_are_checked_before_they_are_sent(served):
 
 def test_a_body_of_100_megabytes_is_rejected_unread(served):
     n = len(served.journal.entries)
-    port, token = served.server.port, served.server.token
-    head = (
-        f"POST /{token}/act?tab=a HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n"
-        f"Origin: http://127.0.0.1:{port}\r\nContent-Length: {100 * 2**20}\r\n\r\n"
-    )
-    assert b" 413 " in raw(served, head.encode()).splitlines()[0]
-    too_long = head.replace(str(100 * 2**20), str(MAX_BODY + 1))
-    assert b" 413 " in raw(served, too_long.encode()).splitlines()[0]
-    for length in ("-1", "1e9", "x", ""):
-        bad = head.replace(str(100 * 2**20), length)
-        assert b" 411 " in raw(served, bad.encode()).splitlines()[0]
-    chunked = head.replace(f"Content-Length: {100 * 2**20}", "Transfer-Encoding: chunked")
-    assert b" 411 " in raw(served, chunked.encode()).splitlines()[0]
+    for length in (100 * 2**20, MAX_BODY + 1):
+        reply = raw(served, posting(served, f"Content-Length: {length}"))
+        assert b" 413 " in reply.splitlines()[0]
+    lengths = [f"Content-Length: {length}" for length in ("-1", "1e9", "x", "")]
+    for headers in [*lengths, "Transfer-Encoding: chunked"]:
+        assert b" 411 " in raw(served, posting(served, headers)).splitlines()[0]
     assert_untouched(served, n)
 
 
@@ -217,25 +217,21 @@ def test_a_body_of_100_megabytes_is_rejected_unread(served):
 )
 def test_a_request_whose_end_or_origin_is_not_clear_is_rejected(served, headers, status):
     n = len(served.journal.entries)
-    host = f"127.0.0.1:{served.server.port}"
     body = json.dumps({"id": "unclear", **ANSWER})
-    head = f"POST /{served.server.token}/act?tab=a HTTP/1.1\r\nHost: {host}\r\n"
-    head += f"Origin: http://{host}\r\n{headers.format(n=len(body))}\r\n\r\n"
-    assert raw(served, (head + body).encode()).startswith(f"HTTP/1.1 {status} ".encode())
+    request = posting(served, headers.format(n=len(body)), body)
+    assert raw(served, request).startswith(f"HTTP/1.1 {status} ".encode())
     assert_untouched(served, n)
 
 
 def test_the_body_of_a_rejected_request_is_not_taken_for_a_request(served):
     n = len(served.journal.entries)
-    host = f"127.0.0.1:{served.server.port}"
-    inner = json.dumps({"id": "inner", **ANSWER})
-    path = f"/{served.server.token}/act?tab=a"
-    origin = f"Host: {host}\r\nOrigin: http://{host}\r\n"
-    inner = f"POST {path} HTTP/1.1\r\n{origin}Content-Length: {len(inner)}\r\n\r\n{inner}"
+    path, inner = f"/{served.server.token}/act?tab=a", json.dumps({"id": "inner", **ANSWER})
+    inner = posting(served, f"Content-Length: {len(inner)}", inner).decode()
+    outer = posting(served, f"Content-Length: {len(inner)}", inner).decode()
     served.server.without_token = RateLimit(5, 20)
     for line in (f"POST {path}", "POST /wrong/act", f"PUT {path}", f"GET {path}"):
-        outer = f"{line} HTTP/1.1\r\n{origin}Content-Length: {len(inner)}\r\n\r\n{inner}"
-        assert raw(served, outer.encode()).count(b"HTTP/1.1 ") == 1
+        request = outer.replace(f"POST {path}", line, 1)
+        assert raw(served, request.encode()).count(b"HTTP/1.1 ") == 1
     assert_untouched(served, n)
 
 
@@ -336,22 +332,16 @@ def test_the_head_of_a_request_has_a_limit_of_time(make_served, monkeypatch):
 
 
 def test_a_client_that_waits_with_the_body_gets_an_answer(served):
-    host = f"127.0.0.1:{served.server.port}"
-    head = f"POST /{served.server.token}/act?tab=a HTTP/1.1\r\nHost: {host}\r\n"
-    head += f"Origin: http://{host}\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n"
     with socket.create_connection(("127.0.0.1", served.server.port), timeout=10) as connection:
-        connection.sendall(head.encode())
+        connection.sendall(posting(served, "Content-Length: 2\r\nExpect: 100-continue"))
         assert connection.recv(100).startswith(b"HTTP/1.1 100 Continue")
 
 
 def test_large_answers_in_parts(served):
     n = len(served.journal.entries)
-    assert (
-        served.request("POST", "part?tab=a", {"id": "p", "part": 1, "labels": [[1, "a"]]})[0] == 428
-    )
-    assert (
-        served.request("POST", "part?tab=a", {"id": "p", "part": 0, "labels": [[1, "a"]]})[0] == 200
-    )
+    for number, expected in ((1, 428), (0, 200)):
+        part = {"id": "p", "part": number, "labels": [[1, "a"]]}
+        assert served.request("POST", "part?tab=a", part)[0] == expected
     assert served.act(id="p", parts=1, **ANSWER) == (200, {"n": n + 1})
     assert served.act(id="q", parts=1, **ANSWER)[0] == 428
     for content in ([], {"id": "p"}, {"id": "p", "part": 0}):
