@@ -115,6 +115,9 @@ def _scores(name, doubt, y, wrong):
         f"auc_{name}": roc_auc_score(wrong, doubt.score),
         f"right_{name}": np.mean(right),
         f"excess_ece_{name}": excess_calibration_error(right, doubt.confidence),
+        f"wrong_of_first_25_{name}": np.sum(
+            ~right[np.argsort(doubt.confidence, kind="stable")[:25]]
+        ),
     }
 
 

@@ -229,17 +229,6 @@ def test_rejects(arguments, message):
             estimate_share_right([1], 2, expected=expected)
 
 
-def test_goes_with_drawn_rows():
-    score = np.random.default_rng(0).random(300)
-    right = score > 0.3
-    sample = draw_audit(score, 60)
-    found = estimate_share_right(
-        right[sample.rows], sample.stratum_sizes, sample.strata[sample.rows]
-    )
-    assert found.low <= right.mean() <= found.high
-    assert found.n_rows == 300
-
-
 def draw(rng, n, p_first, p_second):
     """Rows in which only the first label is correct, only the second, or both."""
     kind = rng.choice(3, size=n, p=[p_first, p_second, 1 - p_first - p_second])

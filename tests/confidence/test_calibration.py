@@ -196,16 +196,6 @@ def test_the_method_stays_as_it_is(data, fitted):
     np.testing.assert_array_equal(fitted.predict_proba(data[3]), before.predict_proba(data[3]))
 
 
-def test_same_seed_same_calibration(data):
-    X, sets = data[0][:80], data[1][:80]
-    model = SURE().fit(X, sets)
-    first, again = (
-        calibrate_candidates(model, X, sets, exclude=[0], random_state=0) for _ in range(2)
-    )
-    assert first.inverse_temperature == again.inverse_temperature
-    np.testing.assert_array_equal(first.cleaned, again.cleaned)
-
-
 def test_few_single_candidates_change_nothing_and_take_no_fit(data, fitted):
     sets = make_sets(data[2], share_single=0.0)
     fits = []

@@ -15,7 +15,7 @@ from sklearn.model_selection import cross_val_predict
 from ambilearn import find_doubtful
 from ambilearn.candidates import as_candidates
 from ambilearn.confidence import Doubt, LabelDoubt
-from ambilearn.confidence.wrong_labels import fit_noise_model, judge_labels, read_probabilities
+from ambilearn.confidence.wrong_labels import fit_noise_model, judge_labels
 
 P = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.2, 0.2, 0.6], [0.9, 0.05, 0.05]])
 LABELS = ["a", "b", "c", "b"]
@@ -114,15 +114,7 @@ def test_weights_of_rows_are_used(problem):
         ({}, r"find_doubtful\(pred_probs=P, labels=y\)"),
         ({"pred_probs": P[:3], "labels": LABELS}, "3 rows but there are 4 labels"),
         ({"pred_probs": P[:, 0], "labels": LABELS}, "1D array"),
-        (
-            {"pred_probs": P * 1.1, "labels": LABELS},
-            "Row 0 .* sums to 1.1.*4 such rows",
-        ),
         ({"pred_probs": [[0, 1], [1, 0]], "labels": "ab"}, "must be"),
-        (
-            {"pred_probs": [[0.5, 0.5], [1.2, -0.2]], "labels": ["a", "b"]},
-            "-0.2 in row 1",
-        ),
         (
             {"pred_probs": np.where(P > 0.85, np.nan, P), "labels": LABELS},
             "contains NaN",
@@ -136,12 +128,6 @@ def test_weights_of_rows_are_used(problem):
 def test_wrong_input_is_rejected_with_advice(options, message):
     with pytest.raises(ValueError, match=message):
         find_doubtful(**options)
-
-
-def test_rounded_probabilities_are_accepted():
-    outputs, sets = read_probabilities(P.astype(np.float32).round(3), LABELS, None)
-    np.testing.assert_allclose(np.exp(outputs), P, atol=1e-3)
-    assert sets.classes.tolist() == ["a", "b", "c"]
 
 
 def test_a_probability_of_zero_is_no_proof():

@@ -206,12 +206,6 @@ def test_classes_may_be_given():
     assert votes.counts().toarray().tolist() == [[0, 1, 2, 0], [1, 1, 0, 0]]
 
 
-def test_repr():
-    assert repr(Votes.from_long(LONG, items=["x", "y", "z"])) == (
-        "<Votes: 5 answers by 3 annotators to 2 of 3 items, 3 labels>"
-    )
-
-
 @pytest.mark.parametrize("method", [PLCL(), PLKNN(), IPAL()], ids=lambda m: type(m).__name__)
 def test_dictionary_table_votes_and_weights_give_the_same_answer(method):
     X, _, answers = make_crowd()

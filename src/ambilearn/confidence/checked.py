@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
-from scipy.special import expit, logit, ndtri
+from scipy.special import expit, logit, ndtri, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import cross_val_predict
@@ -28,7 +28,6 @@ _EDGE = 0.005  # smallest confidence, and smallest distance of a score from 0 an
 class _Curve(NamedTuple):
     """A logistic curve, fitted to the checked rows, and its weight."""
 
-    by_rank: bool
     intercept: float
     slope: float
     log_evidence: float
@@ -88,10 +87,9 @@ class CheckedCalibration:
             _fit_curve(_clipped_logit(scores), hits, np.array([0.0, 1.0]), np.full(2, scale))
             for scale in _SCALES
         ]
-        by_rank = _fit_curve(
+        self._by_rank = _fit_curve(
             self._normal_scores(scores), hits, np.array([0.0, 0.5]), np.array([3.0, 0.5])
         )
-        self._curves.append(by_rank._replace(by_rank=True))
 
     def __call__(self, score: ArrayLike) -> NDArray[np.float64]:
         """Confidence of labels with the given scores.
@@ -106,11 +104,10 @@ class CheckedCalibration:
         ndarray of shape (n_rows,)
         """
         scores = _as_scores(score)
-        evidence = np.array([curve.log_evidence for curve in self._curves])
-        weights = np.exp(evidence - evidence.max())
-        features = {False: _clipped_logit(scores), True: self._normal_scores(scores)}
-        values = [expit(c.intercept + c.slope * features[c.by_rank]) for c in self._curves]
-        mean: NDArray[np.float64] = weights / weights.sum() @ np.array(values)
+        pairs = [(curve, _clipped_logit(scores)) for curve in self._curves]
+        pairs.append((self._by_rank, self._normal_scores(scores)))
+        values = [expit(curve.intercept + curve.slope * feature) for curve, feature in pairs]
+        mean: NDArray[np.float64] = softmax([c.log_evidence for c, _ in pairs]) @ np.array(values)
         return np.clip(mean, _EDGE, 1 - _EDGE)
 
     def _normal_scores(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -159,7 +156,7 @@ def _fit_curve(
     p = expit(design @ theta)
     hessian = (design * (p * (1 - p))[:, None]).T @ design + np.diag(scale**-2.0)
     volume = np.log(scale).sum() + np.linalg.slogdet(hessian)[1] / 2
-    return _Curve(False, float(theta[0]), float(theta[1]), -loss(theta) - float(volume))
+    return _Curve(float(theta[0]), float(theta[1]), -loss(theta) - float(volume))
 
 
 class AuditedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
