@@ -232,7 +232,11 @@ def estimate_share_right(
     x_h = np.bincount(at, weights=hits, minlength=len(size))
     n, weights = len(hits), size / size.sum()
     overall = (x_h.sum() + 1) / (n + 2)
-    guess = np.full(len(size), overall) if expected is None else _check_expected(expected, size)
+    guess = np.asarray(np.full(size.shape, overall) if expected is None else expected, np.float64)
+    if guess.shape != size.shape or not ((guess > 0) & (guess < 1)).all():
+        raise ValueError(
+            f"expected must have a share above 0 and below 1 for each of the {len(size)} strata."
+        )
     share = float(weights @ np.where(n_h > 0, x_h / np.maximum(n_h, 1), guess))
     if (n_h == size).all():
         return ShareEstimate(share, share, share, level, n, int(size.sum()))
@@ -259,15 +263,6 @@ def exact_interval(share: ArrayLike, n: ArrayLike, level: float) -> tuple[Array,
     low = np.where(share > 1e-12, betaincinv(hits, misses + 1, tail), 0.0)
     high = np.where(share < 1 - 1e-12, betaincinv(hits + 1, misses, 1 - tail), 1.0)
     return low, high
-
-
-def _check_expected(expected: ArrayLike, size: NDArray[np.intp]) -> NDArray[np.float64]:
-    shares = np.asarray(expected, dtype=np.float64)
-    if shares.shape != size.shape or not ((shares > 0) & (shares < 1)).all():
-        raise ValueError(
-            f"expected must have a share above 0 and below 1 for each of the {len(size)} strata."
-        )
-    return shares
 
 
 def _check(

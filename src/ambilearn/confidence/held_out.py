@@ -73,7 +73,7 @@ def hold_out(
         targets = project_outputs(regressor.held_out, candidates)
         return HeldOut(partial(regressor.held_out, targets), ridge, own)
     method: Estimator = method_inside(estimator)
-    if has_held_out_outputs(estimator) and n_folds is None:
+    if n_folds is None and getattr(estimator, "_train_output_is_held_out", False):
         progress(STAGE)
         if not fitted:
             rows = estimator._training_rows(X) if rows is None else rows
@@ -114,11 +114,6 @@ def pairs_of_rows(
     at = place[candidates.rows]
     pairs = np.flatnonzero(at >= 0)
     return pairs, (at[pairs], candidates.labels[pairs])
-
-
-def has_held_out_outputs(estimator: Estimator) -> bool:
-    """Whether the outputs of a fit on its training rows are held out already."""
-    return getattr(estimator, "_train_output_is_held_out", False)
 
 
 def _training_outputs(model: PartialLabelClassifier) -> Iterator[OutputBlock]:

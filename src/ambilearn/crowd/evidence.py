@@ -398,7 +398,14 @@ def consensus(
         raise ValueError(f'smoothing must be "auto" or a number above 0; got {smoothing!r}.')
     if max_iter < 1:
         raise ValueError(f"max_iter must be at least 1; got {max_iter}.")
-    held_out = _check_probabilities(pred_probs, votes)
+    ordered = in_order_of_labels(pred_probs, votes.classes, "pred_probs")
+    held_out = check_probabilities(ordered, "pred_probs")
+    if held_out.shape != (expected := (len(votes), len(votes.classes))):
+        raise ValueError(
+            f"pred_probs must have the shape {expected}, a row for each item and a column for each "
+            f"label of the votes; got {held_out.shape}. If the model has more labels than the "
+            "answers, pass all labels as classes= when you make the votes."
+        )
     first = votes.counts().toarray() + _FIRST_COUNT
     confidences: NDArray[np.float64] = first / first.sum(axis=1, keepdims=True)
     for _ in range(max_iter):
@@ -420,17 +427,3 @@ def consensus(
         found.feature_trust,
         votes,
     )
-
-
-def _check_probabilities(pred_probs: Any, votes: Votes) -> NDArray[np.float64]:
-    """The probabilities as an array, checked against the votes."""
-    ordered = in_order_of_labels(pred_probs, votes.classes, "pred_probs")
-    held_out = check_probabilities(ordered, "pred_probs")
-    expected = len(votes), len(votes.classes)
-    if held_out.shape != expected:
-        raise ValueError(
-            f"pred_probs must have the shape {expected}, a row for each item and a column for each "
-            f"label of the votes; got {held_out.shape}. If the model has more labels than the "
-            "answers, pass all labels as classes= when you make the votes."
-        )
-    return held_out

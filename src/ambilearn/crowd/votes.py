@@ -423,13 +423,12 @@ def _long_triples(answers: Any, names: tuple[str, str, str]) -> list[tuple[Any, 
 
 def _check_keys(keys: list[Any], names: tuple[str, str, str]) -> None:
     """Raise an error if the three columns are not different columns of the answers."""
-    missing = [name for name in names if name not in keys]
-    if missing:
-        raise ValueError(
-            f"The answers have no column {missing[0]!r}; they have {shorten_list(keys)}. "
-            "Pass the names of the columns as item=, annotator= and label=."
-        )
     for name in names:
+        if name not in keys:
+            raise ValueError(
+                f"The answers have no column {name!r}; they have {shorten_list(keys)}. "
+                "Pass the names of the columns as item=, annotator= and label=."
+            )
         if names.count(name) > 1:
             raise ValueError(
                 f"The column {name!r} is named more than once: item, annotator and label need a "
