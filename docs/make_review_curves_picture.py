@@ -16,9 +16,10 @@ from ambilearn.experiments.figures import _STYLE, _style
 HERE = Path(__file__).parent
 DATA = {"lost": "Lost", "msrcv2": "MSRCv2", "music": "music clips"}
 ORDERS = {
-    "doubt and margin": "doubt and margin (review)",
-    "doubt and margin, in rounds": "… new order at each step",
-    "quick doubt and margin": "doubt and margin (clean)",
+    "review": "order of review_rank",
+    "review, in rounds": "… new order at each step",
+    "doubt and margin": "earlier order of review",
+    "doubt and margin, in rounds": "… new order at each step, earlier",
     "margin": "margin",
     "chance": "random",
     "oracle": "rows without true label first",
