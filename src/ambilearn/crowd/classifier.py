@@ -13,7 +13,6 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import ParameterGrid
-from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags, indexable
 from sklearn.utils.validation import check_is_fitted
 
@@ -33,7 +32,13 @@ from ambilearn._utils.warnings import ignoring, warn_user
 from ambilearn.candidates import CandidateSets, as_candidates
 from ambilearn.confidence.calibration import fit_temperature, scale_scores
 from ambilearn.crowd.evidence import CombinedEvidence, at_least, judge_rows, pool_evidence
-from ambilearn.crowd.held_out import HeldOut, HeldOutByFolds, HeldOutByRidge, fit_candidates
+from ambilearn.crowd.held_out import (
+    HeldOut,
+    HeldOutByFolds,
+    HeldOutByRidge,
+    fit_candidates,
+    last_step,
+)
 from ambilearn.crowd.report import AnnotatorReport, report_annotators
 from ambilearn.crowd.skills import Skills, Smoothing, dawid_skene
 from ambilearn.crowd.votes import Votes, as_votes
@@ -268,7 +273,7 @@ class CrowdClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.feature_trust_, self.evidence_ = found.feature_trust, found.evidence
         pooled = pool_evidence(votes, found.confidences, outputs, self.smoothing)
         self.inverse_temperature_ = pooled.inverse_temperature
-        self._warn_of_probabilities(type(_last(estimator)).__name__)
+        self._warn_of_probabilities(type(last_step(estimator)).__name__)
         self.sharing_, confidences = pooled.sharing, _fix(pooled.confidences, known)
         self.skills_ = Skills.estimate(votes, confidences, smoothing=self.smoothing)
         self.label_distributions_ = confidences
@@ -493,7 +498,7 @@ def _fix(confidences: NDArray[np.float64], known: KnownRows) -> NDArray[np.float
 
 def _check_learner(estimator: Estimator) -> None:
     """Raise an error if a classifier takes neither candidate sets nor weights of rows."""
-    last = _last(estimator)
+    last = last_step(estimator)
     parameters = signature(last.fit).parameters.values()
     takes_weights = any(p.name == "sample_weight" or p.kind is p.VAR_KEYWORD for p in parameters)
     if method_inside(estimator) is None and not takes_weights:
@@ -505,9 +510,4 @@ def _check_learner(estimator: Estimator) -> None:
 
 
 def _is_ensemble(estimator: Estimator) -> bool:
-    return getattr(_last(estimator), "_is_ensemble", False)
-
-
-def _last(estimator: Estimator) -> Any:
-    """The last step of a pipeline, or the estimator itself."""
-    return estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+    return getattr(last_step(estimator), "_is_ensemble", False)

@@ -103,7 +103,11 @@ def fit_candidates(estimator: Estimator, X: Matrix, candidates: CandidateSets) -
 
 def _calibrates_by_folds(estimator: Any) -> bool:
     """Whether a classifier, or the last step of a pipeline, has folds of its own."""
-    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
-    if isinstance(last, CalibratedClassifierCV):
-        return True
-    return isinstance(last, (SVC, NuSVC)) and last.probability is True
+    last = last_step(estimator)
+    has_folds = isinstance(last, (SVC, NuSVC)) and last.probability is True
+    return has_folds or isinstance(last, CalibratedClassifierCV)
+
+
+def last_step(estimator: Estimator) -> Any:
+    """The last step of a pipeline, or the estimator itself."""
+    return estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
