@@ -1,4 +1,5 @@
 import io
+import json
 import os
 import pickle
 import subprocess
@@ -343,6 +344,14 @@ def test_named_index_of_parquet_is_a_column(tmp_path):
         assert back["id"].to_list() == index.to_list()
     frame.set_axis([10, 20]).to_parquet(tmp_path / "t.parquet")
     assert list(read_frame(tmp_path / "t.parquet")) == ["a"]
+
+
+@pytest.mark.parametrize("metadata", [[1], {"index_columns": [{"name": "a", "start": 0}]}])
+def test_invalid_metadata_of_pandas(metadata, tmp_path):
+    table = pa.table({"x": [1]}).replace_schema_metadata({"pandas": json.dumps(metadata)})
+    parquet.write_table(table, tmp_path / "t.parquet")
+    with pytest.raises(InvalidFileError, match=r"t\.parquet has invalid metadata of pandas"):
+        read_frame(tmp_path / "t.parquet")
 
 
 @pytest.mark.parametrize("nested", [False, True])

@@ -29,10 +29,14 @@ def read_parquet(file: IO[Any], name: str, *, max_bytes: int) -> "pd.DataFrame":
         frame = table.to_pandas(types_mapper=pd.ArrowDtype, ignore_metadata=True)
         _check_times_in_range(frame, table.schema, name)
         return _with_named_ranges(frame, index)
+    except InvalidFileError:
+        raise
     except (ArrowException, OSError, ValueError, TypeError, IndexError, MemoryError) as error:
-        if isinstance(error, InvalidFileError):
-            raise
         raise InvalidFileError(f"{name} is not a valid Parquet file: {error}") from error
+    except (AttributeError, KeyError) as error:
+        raise InvalidFileError(
+            f"{name} has invalid metadata of pandas ({error!r}). Write it again without an index."
+        ) from error
 
 
 def _read_batches(opened: Any, file: IO[Any], name: str, index: list[Any], max_bytes: int) -> Any:
