@@ -176,14 +176,15 @@ def count_work(monkeypatch):
         monkeypatch.setattr(module, name, call)
 
     from ambilearn import rows
+    from ambilearn.kernel import landmarks, primal
 
     count("kernel", rows, "train_kernel")
     count("factorization", rows, "DualRidge")
-    count("factorization", rows, "PrimalRidge")
+    count("factorization", primal, "PrimalRidge")
     count("geometry", rows, "LocalGeometry")
     count("graph", rows, "initial_graph")
     count("neighbors", rows, "find_neighbors")
-    count("features", rows, "landmark_features")
-    of = rows.Moments.of
-    monkeypatch.setattr(rows.Moments, "of", lambda *rows: counts.update(["moments"]) or of(*rows))
+    count("features", landmarks, "landmark_features")
+    of = primal.Moments.of
+    monkeypatch.setattr(primal.Moments, "of", lambda *rows: counts.update(["moments"]) or of(*rows))
     return counts

@@ -10,7 +10,7 @@ from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import joblib
 import numpy as np
@@ -24,11 +24,12 @@ from ambilearn.candidates import CandidateSets
 from ambilearn.graph.adaptive import AdaptiveGraph, LocalGeometry, initial_graph
 from ambilearn.graph.neighbors import Neighbors, find_neighbors, usable_neighbors
 from ambilearn.kernel.functions import KernelFunction, train_kernel
-from ambilearn.kernel.landmarks import LandmarkFeatures, landmark_features
 from ambilearn.kernel.leave_one_out import Ridge
-from ambilearn.kernel.primal import Moments, PrimalRidge
 from ambilearn.kernel.ridge import DualRidge
 from ambilearn.shared_results import NotReproducible, SharedResults
+
+if TYPE_CHECKING:
+    from ambilearn.kernel.landmarks import LandmarkFeatures
 
 T = TypeVar("T")
 
@@ -199,7 +200,7 @@ class KernelSpace:
     sigma: float | None = None
     matrix: Array | None = None
     features: Matrix = None
-    landmarks: LandmarkFeatures | None = None
+    landmarks: "LandmarkFeatures | None" = None
     may_overwrite: bool = False
 
     def ridges(self, *weights: float) -> list[Ridge]:
@@ -210,6 +211,8 @@ class KernelSpace:
         return [found[distinct.index(weight)] for weight in weights]
 
     def _factor_moments(self, weights: list[float]) -> list[Ridge]:
+        from ambilearn.kernel.primal import Moments, PrimalRidge  # not for an exact kernel
+
         rows, key = self.rows, (*self.key, self.rows.weights_key)
         moments = rows.once(("moments", *key), Moments.of, self.features, rows.row_weights)
         how = rows.backend.factorize, self.features, rows.row_weights
@@ -243,7 +246,9 @@ class KernelSpace:
         return rows.once(("factor", *self.key, rows.weights_key, weight), DualRidge, *how)
 
 
-def _features(X: Matrix, n_landmarks: int, *how: Any) -> tuple[LandmarkFeatures, Array]:
+def _features(X: Matrix, n_landmarks: int, *how: Any) -> "tuple[LandmarkFeatures, Array]":
     """Map from rows to low-rank features, and the features of the training rows."""
+    from ambilearn.kernel.landmarks import landmark_features  # not for an exact kernel
+
     low_rank = landmark_features(X, n_landmarks, *how)
     return low_rank, low_rank.transform(X)

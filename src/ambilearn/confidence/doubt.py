@@ -171,6 +171,11 @@ class Doubt:
         return replace(self, score=score)
 
 
+def has_ordinary_labels(sets: CandidateSets) -> bool:
+    """Whether each row has one label. A sparse mask is for labels too many for a dense matrix."""
+    return bool((sets.sizes == 1).all()) and not sets.sparse_mask
+
+
 def _clipped_logit(probability: NDArray[np.float64]) -> NDArray[np.float64]:
     return logit(np.clip(probability, _SMALLEST, 1 - _SMALLEST))
 

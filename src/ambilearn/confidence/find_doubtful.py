@@ -14,10 +14,10 @@ from ambilearn._utils.types import AnyCandidates, Estimator, Label, RandomState
 from ambilearn.backend import HOST, index_rows
 from ambilearn.backend.arrays import to_numpy
 from ambilearn.candidates import CandidateSets, as_candidates
-from ambilearn.confidence.doubt import Doubt
+from ambilearn.confidence.doubt import Doubt, has_ordinary_labels
 from ambilearn.confidence.held_out import hold_out, join_blocks
 from ambilearn.confidence.missing_truth import doubt_of_outputs, judge_sets
-from ambilearn.confidence.wrong_labels import has_ordinary_labels, judge_labels, read_probabilities
+from ambilearn.confidence.wrong_labels import judge_labels, read_probabilities
 from ambilearn.kernel import DEFAULT_N_LANDMARKS, MAX_EXACT_ROWS
 from ambilearn.kernel.leave_one_out import OutputBlock
 from ambilearn.learners import method_inside, without_preprocessing

@@ -31,9 +31,9 @@ from scipy.optimize import minimize
 from scipy.special import expit, gammaln, logit, logsumexp, softmax
 
 from ambilearn.backend import HostSupport
-from ambilearn.confidence.doubt import Doubt
+from ambilearn.confidence.doubt import Doubt, has_ordinary_labels
 from ambilearn.confidence.held_out import HeldOut, join_blocks, pairs_of_rows
-from ambilearn.confidence.wrong_labels import has_ordinary_labels, judge_labels
+from ambilearn.confidence.wrong_labels import judge_labels
 from ambilearn.kernel.leave_one_out import OutputBlock
 
 Floats = NDArray[np.float64]

@@ -49,11 +49,6 @@ _TOLERANCE = 1e-3  # change of N in a round below which the rounds end
 _LOG_TEMPERATURES = tuple(np.log([0.3, 300.0]))  # of outputs whose mean range in a row is one
 
 
-def has_ordinary_labels(sets: CandidateSets) -> bool:
-    """Whether each row has one label. A sparse mask is for labels too many for a dense matrix."""
-    return bool((sets.sizes == 1).all()) and not sets.sparse_mask
-
-
 def judge_labels(outputs: NDArray[np.float64], sets: CandidateSets) -> LabelDoubt:
     """Find wrong labels by the noise model, given one label for each row.
 

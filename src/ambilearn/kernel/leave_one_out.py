@@ -12,7 +12,7 @@ References
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 from array_api_compat import array_namespace
@@ -21,10 +21,12 @@ from scipy import sparse
 from ambilearn._utils.types import Array, Matrix
 from ambilearn.backend import Support, choose_backend
 from ambilearn.backend.arrays import to_numpy
-from ambilearn.kernel.primal import PrimalRidge
 from ambilearn.kernel.ridge import DualRidge
 
-Ridge = DualRidge | PrimalRidge
+if TYPE_CHECKING:
+    from ambilearn.kernel.primal import PrimalRidge
+
+Ridge: TypeAlias = "DualRidge | PrimalRidge"
 
 
 class OutputBlock(NamedTuple):
