@@ -1,6 +1,7 @@
 """Audit a table with labels: check some rows, estimate how many labels are correct."""
 
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -296,13 +297,10 @@ def read_scores(
     name: str, frame: DataFrame, column: str, decimal: str = "."
 ) -> NDArray[np.float64]:
     """Scores of a column, between 0 and 1."""
-    scores = np.empty(len(frame))
+    scores = np.full(len(frame), np.nan)
     for i, cell in enumerate(frame[column].to_list()):
-        text = cell.replace(decimal, ".") if isinstance(cell, str) else cell
-        try:
-            scores[i] = np.nan if is_missing(text) else float(text)
-        except (TypeError, ValueError):
-            scores[i] = np.nan
+        with suppress(TypeError, ValueError):
+            scores[i] = float(cell.replace(decimal, ".") if isinstance(cell, str) else cell)
         if not 0 <= scores[i] <= 1:
             raise InvalidFileError(
                 f"{name}, column {column!r}, row {i}: expected a score between 0 and 1, found "

@@ -169,23 +169,15 @@ def _read_cells(frame: DataFrame, about: TableDescription) -> list[list[Any]]:
     ]
     if len(cells) == 1:
         return cells
-    texts = [
-        text
-        for column in cells
-        for cell in column
-        if isinstance(cell, str) and (text := normalize_label(cell)) and text not in words
-    ]
-    if not all(WHOLE_NUMBER.fullmatch(part) for text in texts for part in split_labels(text, sep)):
-        return cells
-    return [
-        [
-            sep.join(map(whole_number_text, split_labels(cell, sep)))
-            if isinstance(cell, str)
-            else cell
-            for cell in column
-        ]
-        for column in cells
-    ]
+    texts = {cell for column in cells for cell in column if isinstance(cell, str)}
+    labels = {text: split_labels(text, sep) for text in texts}
+    for text, parts in labels.items():
+        if normalize_label(text) not in {"", *words} and not all(
+            map(WHOLE_NUMBER.fullmatch, parts)
+        ):
+            return cells
+    plain = {text: sep.join(map(whole_number_text, parts)) for text, parts in labels.items()}
+    return [[plain[cell] if isinstance(cell, str) else cell for cell in column] for column in cells]
 
 
 def blank_words(where: str, rows: list[tuple[Any, ...]], words: Set[str]) -> list[tuple[Any, ...]]:
