@@ -221,6 +221,16 @@ def test_rows_without_duplicates_have_no_averages(X, form):
     assert LocalGeometry(form(X), 6).averages is not None
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_duplicates_far_from_a_sparse_row_share_their_weight(seed):
+    """Centered rows of unit length are up to 2 long, with larger rounding errors."""
+    X = np.random.default_rng(seed).normal(size=(8, 3)) + 4
+    X[:2], X[2] = 0, -X[2]
+    dense, stored = (LocalGeometry(form(X), 7).averages for form in (np.asarray, sparse.csr_array))
+    assert (dense[2:] == 0.5).sum() == 4 * 6  # both places of both duplicates
+    np.testing.assert_array_equal(np.sort(stored[2:], axis=None), np.sort(dense[2:], axis=None))
+
+
 def test_distances_of_rounding_in_a_kernel_matrix_are_zero(X):
     X[7] = X[3]
     K = X @ X.T

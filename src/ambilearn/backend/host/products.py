@@ -40,9 +40,10 @@ def grams_from_products(
     own = np.arange(len(neighbor_indices))[:, None]
     inner = inner_products(np.concatenate([own, neighbor_indices], axis=1), product)
     gram = inner[:, :1, :1] - inner[:, :1, 1:] - inner[:, 1:, :1] + inner[:, 1:, 1:]
-    # For equal rows the result is a rounding error, which can be negative.
+    # For equal rows the result is a rounding error, which can be negative. Rows of unit length that
+    # were centered have lengths of at most 2; duplicates are recognized by the error of length 1.
     diagonal = np.arange(gram.shape[1])
-    longest = inner.diagonal(axis1=1, axis2=2).max(axis=1)
+    longest = np.minimum(inner.diagonal(axis1=1, axis2=2).max(axis=1), 1.0)
     gram[:, diagonal, diagonal] += ROUNDING * longest[:, None]
     return gram
 
