@@ -31,7 +31,7 @@ from ambilearn.tables.preprocessing import fit_preprocessing
 
 Labels = Mapping[int, Label]
 Judge = Callable[[Labels], NDArray[np.float64]]
-_HALVES = 2  # fits of an ensemble for its doubt
+_FEW_ROWS = 1000  # up to these, the doubt of an ensemble takes five fits, above two
 _MAX_EXACT_ROWS, _LANDMARKS = 5000, 500  # of PL-CL in the place of a method without a closed form
 
 
@@ -171,13 +171,13 @@ class Learner:
         return PLCL(n_landmarks=n_landmarks, random_state=self.random_state)
 
     def _find_doubt(self, sets: CandidateSets) -> Doubt:
-        """Doubt in the sets, for an ensemble by fits to halves of the rows.
+        """Doubt in the sets, for an ensemble by fits to folds of the rows.
 
         In closed form it would be that of one member, which finds fewer sets without their label.
         """
         support, seed = HOST.support(sets), self.random_state
         learner: Estimator = method_inside(self.estimator)
-        n_folds = _HALVES if learner._is_ensemble else None
+        n_folds = (5 if self.n_rows <= _FEW_ROWS else 2) if learner._is_ensemble else None
         rows = self._rows if n_folds is None else None
         held_out = hold_out(self.estimator, self.X, support, n_folds, seed, rows=rows)
         return doubt_of_outputs(held_out, support, seed).in_sets()
