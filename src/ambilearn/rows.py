@@ -173,7 +173,7 @@ class TrainingRows:
         return self.once(("graph", *key, self.sets_key), initial_graph, geometry, candidates)
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class KernelSpace:
     """The kernel of the rows of a fit: its matrix, or features with the same inner products.
 

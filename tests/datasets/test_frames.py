@@ -346,7 +346,10 @@ def test_named_index_of_parquet_is_a_column(tmp_path):
     assert list(read_frame(tmp_path / "t.parquet")) == ["a"]
 
 
-@pytest.mark.parametrize("metadata", [[1], {"index_columns": [{"name": "a", "start": 0}]}])
+@pytest.mark.parametrize(
+    "metadata",
+    [[1], "abc", {"index_columns": None}, {"index_columns": [{"name": "a", "start": 0}]}],
+)
 def test_invalid_metadata_of_pandas(metadata, tmp_path):
     table = pa.table({"x": [1]}).replace_schema_metadata({"pandas": json.dumps(metadata)})
     parquet.write_table(table, tmp_path / "t.parquet")

@@ -284,7 +284,13 @@ def score_table(
     if sparse.issparse(scores):
         scores = scores.toarray()
     columns = column_names(scores)
-    table = as_numbers(scores, name)
+    try:
+        table = as_numbers(scores, name)
+    except ValueError as error:
+        raise ValueError(
+            f"{error} Pass one row per example and one column per label, as predict_proba returns "
+            "it."
+        ) from error
     if table.ndim != 2:
         raise ValueError(
             f"{name} must have two dimensions, rows and labels, as predict_proba returns it; got "

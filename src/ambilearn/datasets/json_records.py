@@ -2,7 +2,8 @@
 
 import json
 from collections import Counter
-from io import BytesIO
+from collections.abc import Iterable
+from io import TextIOWrapper
 from typing import IO, Any
 
 import numpy as np
@@ -20,19 +21,23 @@ def read_json(file: IO[Any], name: str, *, encoding: str, is_list: bool) -> Data
     """
     import pandas as pd
 
-    content = file.read()
+    decoder = None if isinstance(file.read(0), str) else TextIOWrapper(file, encoding, newline="\n")
+    text = decoder or file
     try:
-        text = content if isinstance(content, str) else content.decode(encoding)
+        records = _parse_list(text.read(), name) if is_list else _parse_lines(text, name)
     except UnicodeDecodeError as error:
         from ambilearn.datasets.advice import not_text
 
-        raise not_text(BytesIO(content), name, encoding, error) from error
-    return pd.DataFrame((_parse_list if is_list else _parse_lines)(text, name), dtype=object)
+        raise not_text(file, name, encoding, error) from error
+    finally:
+        if decoder is not None:
+            decoder.detach()  # otherwise it closes the file
+    return pd.DataFrame(records, dtype=object)
 
 
-def _parse_lines(text: str, name: str) -> list[Any]:
+def _parse_lines(lines: Iterable[str], name: str) -> list[Any]:
     records = []
-    for number, line in enumerate(text.split("\n"), start=1):
+    for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
         record = _parse_json(where := f"{name}, line {number}", line)

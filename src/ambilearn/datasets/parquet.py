@@ -23,7 +23,7 @@ def read_parquet(file: IO[Any], name: str, *, max_bytes: int) -> "pd.DataFrame":
         size = _unpacked_size(opened)
         if size > max_bytes:
             raise too_large(name, size, max_bytes)
-        index = (opened.schema_arrow.pandas_metadata or {}).get("index_columns", [])
+        index = _index_columns(opened, name)
         table = _read_batches(opened, file, name, index, max_bytes)
         # pandas cannot read its own metadata if a cell is a list.
         frame = table.to_pandas(types_mapper=pd.ArrowDtype, ignore_metadata=True)
@@ -33,10 +33,20 @@ def read_parquet(file: IO[Any], name: str, *, max_bytes: int) -> "pd.DataFrame":
         raise
     except (ArrowException, OSError, ValueError, TypeError, IndexError, MemoryError) as error:
         raise InvalidFileError(f"{name} is not a valid Parquet file: {error}") from error
-    except (AttributeError, KeyError) as error:
+
+
+def _index_columns(opened: Any, name: str) -> list[Any]:
+    """What pandas stored about the index: names of columns, and ranges."""
+    try:
+        index = [*(opened.schema_arrow.pandas_metadata or {}).get("index_columns", [])]
+        for part in index:
+            if not isinstance(part, str):
+                range(part["start"], part["stop"], part["step"])
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InvalidFileError(
             f"{name} has invalid metadata of pandas ({error!r}). Write it again without an index."
         ) from error
+    return index
 
 
 def _read_batches(opened: Any, file: IO[Any], name: str, index: list[Any], max_bytes: int) -> Any:
@@ -54,8 +64,8 @@ def _read_batches(opened: Any, file: IO[Any], name: str, index: list[Any], max_b
     except OSError as error:
         if "Not yet implemented" not in str(error):
             raise
-        # Texts that are stored as changes of the text before are read into no dictionary. None is
-        # longer than all changes together.
+        # Arrow cannot read delta-encoded texts into a dictionary. None of them is longer than all
+        # changes together.
         n_rows = max(1, min(_BATCH_ROWS, max_bytes // max(1, _unpacked_size(opened))))
         table = _read_bounded(opened, file, [], n_rows, name, max_bytes)
     for i, field in enumerate(schema):

@@ -23,10 +23,10 @@ from ambilearn.deep.rows import DeepRows
 from ambilearn.methods.plcl import PLCL
 
 SETTLED = 0.9  # confidence from which on a row counts as settled
-_MOST = 200  # rows that are left out; a fifth of all rows if there are fewer than 1,000
+_MOST_LEFT_OUT = 200  # rows that are left out; a fifth of all rows if there are fewer than 1,000
 _FEWEST_ROWS = 200  # in all, for which the check is made
 _MOST_FITTED = 2000  # rows that PL-CL learns from
-_VALUES = 2**25  # of these rows
+_MOST_VALUES = 2**25  # of these rows
 
 
 @dataclass(frozen=True)
@@ -314,7 +314,7 @@ def leave_out_rows(trainer: Trainer) -> None:
     labels = trainer.labels
     sizes, weights = labels.mask.sum(1).cpu().numpy(), labels.row_weights.cpu().numpy()
     counted = np.flatnonzero(weights > 0)
-    n = min(_MOST, len(counted) // 5)
+    n = min(_MOST_LEFT_OUT, len(counted) // 5)
     small = counted[sizes[counted] <= np.median(sizes[counted])]
     chosen = small[np.linspace(0, len(small) - 1, n).astype(np.int64)]
     trainer.left_out = torch.from_numpy(chosen).to(trainer.device)
@@ -331,7 +331,7 @@ def check_left_out_rows(trainer: Trainer) -> None:
     trainer.left_out = trainer.left_out[:0]
     mask = trainer.labels.mask.cpu().numpy()
     rest = np.setdiff1d(np.flatnonzero(trainer.labels.row_weights.cpu().numpy()), held)
-    most = min(_MOST_FITTED, _VALUES // prod(trainer.rows.shape[1:]))
+    most = min(_MOST_FITTED, _MOST_VALUES // prod(trainer.rows.shape[1:]))
     rest = rest[:: -(-len(rest) // most)]
     reference = PLCL().fit(_inputs(trainer, rest), mask[rest]).predict(_inputs(trainer, held))
     rows = np.arange(len(held))

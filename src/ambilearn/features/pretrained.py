@@ -349,7 +349,10 @@ def _read_column(X: Any) -> tuple[list[Any], str | None]:
         raise ValueError("PretrainedFeatures takes a column of texts or of names of files.")
     if shape is not None and shape[1:] not in ((), (1,)):
         raise ValueError(f"PretrainedFeatures takes one column; X has {shape[1]}.")
-    (name,) = column_names(X) or [getattr(X, "name", None)]
+    names = column_names(X) or [getattr(X, "name", None)]
+    if len(names) != 1:
+        raise ValueError(f"PretrainedFeatures takes one column; X has {len(names)}.")
+    name = names[0]
     cells = [*X] if shape is None else np.asarray(X, dtype=object).ravel().tolist()
     return cells, name if isinstance(name, str) else None
 

@@ -1,6 +1,6 @@
 """The kernel ridge classifier of the methods, exact and with landmarks.
 
-The limits here decide which of both is used, without the modules of the kernel of low rank.
+The limits are here so that a fit with the exact kernel does not import ``landmarks``.
 """
 
 from numbers import Integral

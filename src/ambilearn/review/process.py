@@ -350,8 +350,10 @@ class Worker:
             return True
         if name == "learned":
             self._problem, self._is_fitting = None, False
-            with suppress(Exception):  # of the update, which is tried again and reported
+            try:
                 self._session.take(*args)
+            except Exception as error:  # the update is tried again
+                self._report(error)
             return True
         if name == "similar_rows":
             self._send("similar", (*args, self._session.similar_rows(*args)))

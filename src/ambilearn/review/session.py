@@ -178,7 +178,7 @@ class ReviewSession:
         self._updater = Updater(estimator)
         self._random = RandomRows(n, random_share, random_state)
         self._skipped: dict[int, None] = {}
-        self._drawn: set[int] = set()  # random rows among those that were returned last
+        self._drawn: set[int] = set()  # random rows that were returned last, or skipped
         given = {
             self._check_row(row): self.check_label(label) for row, label in (labels or {}).items()
         }
@@ -207,7 +207,7 @@ class ReviewSession:
         return self.next_and_random(int(n))[0]
 
     def next_and_random(self, n: int) -> tuple[list[int], list[int]]:
-        """Rows to look at next, and those among them that are drawn at random."""
+        """Rows to look at next; and the random rows among them, and among the skipped rows."""
         order, done = self.results_.order, {*self.labels_, *self._skipped}
         rows, drawn = self._random.mix(order, done, n)
         self._drawn = {*drawn, *(self._drawn & self._skipped.keys())}
@@ -286,7 +286,7 @@ class ReviewSession:
         if row not in self.labels_:
             self._skipped.pop(row, None)
             self._skipped[row] = None
-            self.is_current = False
+            self._is_current = False
 
     def undo(self) -> list[int]:
         """Revert the last call of :meth:`settle` or :meth:`settle_rows`.
@@ -310,7 +310,7 @@ class ReviewSession:
         self._random.held_back.difference_update(rows)
         for row in rows:
             self._skipped.pop(row, None)
-        self.is_current = False
+        self._is_current = False
 
     # --- what is known --------------------------------------------------------------------------
 
@@ -323,6 +323,11 @@ class ReviewSession:
     def steps(self) -> list[Step]:
         """The answers that were not undone."""
         return self._answers.steps
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the results account for all answers that are not held back."""
+        return self._is_current
 
     @property
     def results_(self) -> Results:
@@ -421,7 +426,7 @@ class ReviewSession:
     def take(self, learned: Learned) -> None:
         """Use the result of a fit."""
         is_first = self._learned is None
-        self._learned, self.is_current = learned, False
+        self._learned, self._is_current = learned, False
         self.update()
         labels = self._results.choices.labels
         if is_first:
@@ -438,7 +443,7 @@ class ReviewSession:
         labels, skipped = self._released(), list(self._skipped)
         self._results = self._updater.update(self._learned, labels, skipped)
         closed = {*labels, *skipped}
-        self.is_current = not self._random.release(self._results.order, closed)
+        self._is_current = not self._random.release(self._results.order, closed)
 
     @property
     def n_unlearned(self) -> int:

@@ -31,7 +31,7 @@ class CandidateSimplex:
 
     Parameters
     ----------
-    indptr : array of shape (n_rows + 1,)
+    indptr : ndarray of shape (n_rows + 1,)
         Row *i* has the entries ``indptr[i]:indptr[i + 1]``; every row has at least one.
     """
 

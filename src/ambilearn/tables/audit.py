@@ -299,12 +299,13 @@ def read_scores(
     """Scores of a column, between 0 and 1."""
     scores = np.full(len(frame), np.nan)
     for i, cell in enumerate(frame[column].to_list()):
-        with suppress(TypeError, ValueError):
+        with suppress(TypeError, ValueError, OverflowError):
             scores[i] = float(cell.replace(decimal, ".") if isinstance(cell, str) else cell)
         if not 0 <= scores[i] <= 1:
+            commas = decimal == "." and isinstance(cell, str) and "," in cell
             raise InvalidFileError(
                 f"{name}, column {column!r}, row {i}: expected a score between 0 and 1, found "
-                f"{shorten_repr(cell)}. Name another column with --score; for decimal commas use "
-                "--decimal ,"
+                f"{shorten_repr(cell)}. Name another column with --score"
+                + (", or use --decimal ',' for decimal commas." if commas else ".")
             )
     return scores

@@ -84,7 +84,7 @@ def warn_of_odd_labels(where: str, places: LabelPlaces, *, sep: str | None, seve
 
     That is, if all parts of a label are labels of their own, or most labels look like several in
     one, or if labels differ by case or by one letter; see
-    :func:`ambilearn._utils.labels.find_misspellings`. ``sep`` is the separator of
+    :func:`ambilearn._utils.suspicious_labels.find_misspellings`. ``sep`` is the separator of
     labels in text cells, and ``several`` whether some cell has several labels.
     """
     if not all(str(label).isalnum() for label in places.classes):  # with a sign between labels

@@ -115,8 +115,12 @@ def _without_array_libraries() -> Iterator[None]:
     """Context in which a list of scikit-learn's estimators imports no PyTorch, CuPy or Dask.
 
     skops makes this list, and so imports all packages of scikit-learn. Those hidden here have no
-    estimators. With PyTorch, the import takes 1.8 instead of .5 s, and twice the memory.
+    estimators. With PyTorch, the import takes 1.8 instead of .5 s, and twice the memory. Where
+    PyTorch is in use nothing is hidden, because another thread may import what is hidden.
     """
+    if "skops.io" in sys.modules or "torch" in sys.modules:
+        yield
+        return
     names = (f"sklearn.externals.array_api_compat.{name}" for name in ("torch", "cupy", "dask"))
     hidden: dict[str, Any] = dict.fromkeys(name for name in names if name not in sys.modules)
     sys.modules.update(hidden)
