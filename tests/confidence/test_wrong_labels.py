@@ -43,6 +43,20 @@ def test_probabilities_of_any_model_correct_labels(problem):
     assert (found.suggestion != given).all()
 
 
+def test_confidences_of_separated_labels_are_not_all_one():
+    """No row contradicts a large temperature there; the prior keeps an order of the rows."""
+    for seed in (0, 2):
+        rng = np.random.default_rng(seed)
+        y = rng.integers(4, size=120)
+        X = 4 * rng.normal(size=(4, 2))[y] + 0.6 * rng.normal(size=(120, 2))
+        wrong = rng.random(120) < 0.15
+        given = np.where(wrong, (y + rng.integers(1, 4, size=120)) % 4, y)
+        found = find_doubtful((X - X.mean(axis=0)) / X.std(axis=0), given)
+        assert np.mean(found.label == y) > 0.95
+        assert found.confidence.min() < 0.999
+        assert len(np.unique(found.confidence)) == 120
+
+
 def test_the_rule_written_out(problem):
     _, _, given, probabilities = problem
     found = find_doubtful(pred_probs=probabilities, labels=given)

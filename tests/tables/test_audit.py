@@ -83,6 +83,13 @@ def test_true_labels_of_another_draw_are_not_used(frame):
         audit_table(frame, truth, n_rows=50, random_state=1)
 
 
+def test_a_column_that_holds_no_true_labels_gives_a_warning(frame):
+    numbered = frame.assign(number=[f"row {i}" for i in range(600)])
+    with pytest.warns(UserWarning, match="no true label, such as 'row 0', occurs in the column"):
+        audited = audit_table(numbered, "number")
+    assert audited.share.high < 0.05
+
+
 def test_an_existing_confidence_is_replaced_and_the_table_stays(frame):
     before = frame.assign(confidence=0.1, other="x")
     audited = audit_table(before, "truth").frame

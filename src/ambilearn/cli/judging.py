@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ambilearn.tables.clean import LabeledTable
     from ambilearn.tables.given_labels import CorrectedTable
 
+_CERTAIN = 0.995  # confidence that is shown as 1.00
 FAST = (
     "--fast and --given-label cannot be combined: the probabilities decide which labels are "
     "changed."
@@ -130,7 +131,8 @@ def describe_corrected(console: Console, corrected: "CorrectedTable") -> None:
             f"the right one; after the correction {after:.1%} are right"
         )
     settled = corrected.table.corrections.labels
-    first = [i for i in corrected.order.tolist() if doubt.doubtful[i] and i not in settled]
+    is_open = doubt.doubtful | (doubt.confidence < _CERTAIN)
+    first = [i for i in corrected.order.tolist() if is_open[i] and i not in settled]
     if not first:
         return
     console.say(CHECK_FIRST)

@@ -234,7 +234,8 @@ method_options = add_options(
         "--method",
         callback=method_name,
         metavar="NAME",
-        help=f"One of {', '.join(METHODS)}. By default chosen by the table.",
+        help=f"One of {', '.join(METHODS)}. By default chosen by the table. Model "
+        "files do not store forest and boosting.",
     ),
     LEARNING.option(
         "--set",

@@ -52,8 +52,8 @@ def find_doubtful(
 
     .. math:: F_i = \operatorname{softmax}(b\,h_i), \qquad T_{ij} \propto F_{ij} N_{j k_i} ,
 
-    where the temperature *b* and the matrix *N* of label noise maximize the likelihood
-    :math:`\prod_i \sum_j F_{ij} N_{j k_i}` of the given labels. A label is changed if another one
+    where the temperature *b*, with a weak prior, and the matrix *N* of label noise maximize the
+    likelihood :math:`\prod_i \sum_j F_{ij} N_{j k_i}` of the given labels. A label is changed if another one
     has three times its probability in *T*. No true label is used. The outputs are those of two
     ridge classifiers, one with a Gaussian kernel and one linear, whose leave-one-out outputs have a
     closed form, :math:`h = Y - (Y - HY) / (1 - \operatorname{diag} H)` for targets *Y* and the hat

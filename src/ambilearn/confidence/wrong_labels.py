@@ -47,6 +47,7 @@ _MATRIX_STEPS = 5  # of N between two searches for b
 _MAX_ROUNDS = 50
 _TOLERANCE = 1e-3  # change of N in a round below which the rounds end
 _LOG_TEMPERATURES = tuple(np.log([0.3, 300.0]))  # of outputs whose mean range in a row is one
+_MEAN_LOG_TEMPERATURE = np.log(10.0)  # of the prior, which has the variance one
 
 
 def judge_labels(outputs: NDArray[np.float64], sets: CandidateSets) -> LabelDoubt:
@@ -154,7 +155,9 @@ def fit_noise_model(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
     r"""Fit temperature and noise matrix to the given labels.
 
-    Each round searches for *b* on a line, then improves *N* by steps of expectation maximization:
+    Each round searches for *b* on a line, with the prior :math:`\log b \sim N(\log 10, 1)` for
+    outputs whose mean range is one: where no row contradicts a large *b*, only the prior limits it.
+    Then it improves *N* by steps of expectation maximization:
     with the expected counts :math:`C_{jk} = \sum_i v_i T_{ij} [k_i = k]` and row weights *v*,
 
     .. math:: N_{jk} = \frac{C_{jk} + s\,U_{jk}}{\sum_k C_{jk} + s}, \qquad
@@ -211,7 +214,8 @@ def _best_temperature(outputs: Any, given: Any, matrix: Any, weights: Any) -> fl
     def loss(log_temperature: float) -> float:
         powers = np.exp(np.exp(log_temperature) * below_best)
         shares = np.einsum("ij,ij->i", powers, likelihoods) / powers.sum(axis=1)
-        return -float(weights @ np.log(shares))
+        prior = (log_temperature - _MEAN_LOG_TEMPERATURE) ** 2 / 2
+        return prior - float(weights @ np.log(shares))
 
     found = minimize_scalar(
         loss, bounds=_LOG_TEMPERATURES, method="bounded", options={"xatol": 0.01}

@@ -145,6 +145,12 @@ def audit_table(
     if isinstance(truth, str):
         truth = dict(enumerate(parse_truth(name, frame, truth, labels)))
     known = {row: text for row, value in truth.items() if (text := _as_text(value))}
+    if known and not {*known.values()} & {*labels}:
+        example = shorten_repr(next(iter(known.values())))
+        warn_user(
+            f"{name}: no true label, such as {example}, occurs in the column {label!r}. Are these "
+            "the true labels?"
+        )
     sample = draw_audit(scores, n_rows, random_state)
     if random_rows:
         drawn = np.array(sorted(random_rows), dtype=np.intp)
