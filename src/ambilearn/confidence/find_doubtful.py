@@ -53,12 +53,12 @@ def find_doubtful(
     .. math:: F_i = \operatorname{softmax}(b\,h_i), \qquad T_{ij} \propto F_{ij} N_{j k_i} ,
 
     where the temperature *b*, with a weak prior, and the matrix *N* of label noise maximize the
-    likelihood :math:`\prod_i \sum_j F_{ij} N_{j k_i}` of the given labels. A label is changed if another one
-    has three times its probability in *T*. No true label is used. The outputs are those of two
-    ridge classifiers, one with a Gaussian kernel and one linear, whose leave-one-out outputs have a
-    closed form, :math:`h = Y - (Y - HY) / (1 - \operatorname{diag} H)` for targets *Y* and the hat
-    matrix *H* [1]_; no cross-validation is needed. Pass ``estimator`` for the outputs of another
-    method, or ``pred_probs`` and ``labels`` for those of any model.
+    likelihood :math:`\prod_i \sum_j F_{ij} N_{j k_i}` of the given labels. A label is changed if
+    another one has three times its probability in *T*. No true label is used. The outputs are those
+    of two ridge classifiers, one with a Gaussian kernel and one linear, whose leave-one-out outputs
+    have a closed form, :math:`h = Y - (Y - HY) / (1 - \operatorname{diag} H)` for targets *Y* and
+    the hat matrix *H* [1]_; no cross-validation is needed. Pass ``estimator`` for the outputs of
+    another method, or ``pred_probs`` and ``labels`` for those of any model.
 
     **Candidate sets.** The score of row *i* is the probability that none of its candidates
     :math:`S_i` is correct. With *l* labels, :math:`s_i = |S_i|` and
