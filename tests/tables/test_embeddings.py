@@ -181,3 +181,48 @@ print("torch" in sys.modules)
     again = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert again.stdout.endswith("False\n"), again.stderr  # vectors that are stored need no PyTorch
     assert (folder / "again.csv").read_text() == (folder / "c.csv").read_text()
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize(
+    ("start", "name", "options"),
+    [
+        (".", "t.csv", []),
+        (".", "./t.csv", []),
+        (".", "u.csv", ["--image-folder", "photos"]),
+        ("photos", "../t.csv", []),
+        ("..", "{folder}/t.csv", []),
+    ],
+)
+def test_commands_find_the_pictures_of_a_relative_table(
+    folder, picture_model, monkeypatch, start, name, options
+):
+    content = (folder / "t.csv").read_text()
+    (folder / "u.csv").write_text(content.replace("photos/", ""))
+    monkeypatch.chdir(folder / start)
+    table = name.format(folder=folder.name)
+    learn = ["--candidates", "names", "--embed", f"photo={picture_model}", "--features", "photo"]
+    model, cleaned, labeled = (str(folder / each) for each in ("m.model", "c.csv", "p.csv"))
+
+    def run(*arguments):
+        done = CliRunner().invoke(main, [*arguments, *options])
+        assert done.exit_code == 0, done.output
+
+    run("clean", table, *learn, "--method", "plknn", "--out", cleaned)
+    run("fit", table, *learn, "--method", "plknn", "--out", model)
+    run("predict", model, table, "--out", labeled)
+    expected = read(folder, embed={"photo": str(picture_model)}, features="photo")
+    scores = clean_table(expected, "plknn").frame["score"]
+    np.testing.assert_allclose(pd.read_csv(cleaned)["score"], scores, atol=1e-6)
+    assert set(pd.read_csv(labeled)["label"]) <= {"x", "y"}
+
+
+@pytest.mark.deep
+def test_pictures_of_data_frames_are_in_the_working_directory(folder, picture_model, monkeypatch):
+    monkeypatch.chdir(folder)
+    options = {"candidates": "names", "embed": {"photo": str(picture_model)}}
+    scores = [
+        clean_table(read_candidate_table(source, **options), "plknn").frame["score"]
+        for source in (pd.read_csv("t.csv"), "t.csv", folder / "t.csv")
+    ]
+    assert scores[0].tolist() == scores[1].tolist() == scores[2].tolist()

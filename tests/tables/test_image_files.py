@@ -1,5 +1,7 @@
 """Files that a column of images names."""
 
+from pathlib import Path
+
 import pandas as pd
 import pytest
 
@@ -49,6 +51,13 @@ def test_files_in_the_folder_are_found(folder):
 def test_other_cells_are_rejected_with_their_row(folder, cell, message):
     with pytest.raises(InvalidFileError, match=message):
         find_image_files("t, column 'p'", ["pics/a.png", cell], [folder])
+
+
+def test_paths_are_absolute_if_the_folders_are_not(folder, monkeypatch):
+    path = str(folder / "pics" / "a.png")
+    for start, name in [(folder, "."), (folder.parent, "inside"), (folder / "pics", "..")]:
+        monkeypatch.chdir(start)
+        assert find_image_files("t", ["pics/a.png"], [Path(name)]) == [path]
 
 
 def test_a_further_folder_is_allowed(folder):

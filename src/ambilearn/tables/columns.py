@@ -233,10 +233,10 @@ def parse_features(
     """The feature columns of a table as floating-point numbers, categories and texts.
 
     Each feature is a column: float64 with NaN, or object with text and NaN. A vector is a column
-    for each number, such as ``embedding[0]``; a missing text is empty; an image is the path of its
-    file, which may be in the folder of the table or in one of ``image_folders``. Raises
-    InvalidFileError, with column and row, if a column is missing, or a cell is not of the column's
-    kind.
+    for each number, such as ``embedding[0]``; a missing text is empty; an image is the
+    absolute path of its file, which may be in the folder of the table or in one of
+    ``image_folders``. Raises InvalidFileError, with column and row, if a column is missing, or a
+    cell is not of the column's kind.
     """
     import pandas as pd
 

@@ -1,5 +1,6 @@
 """A column with names of image files: find the files, and pass them to a method for images."""
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -35,6 +36,7 @@ class ImageColumn(TransformerMixin, BaseEstimator):
 def find_image_files(where: str, cells: Sequence[Any], folders: Sequence[Path]) -> list[str]:
     """The image files that the cells of a column name, relative to one of the folders.
 
+    The paths are absolute, also if a folder is not: others look for the files from another folder.
     Raises InvalidFileError, with the row, if a cell names no file in these folders.
     """
     found = []
@@ -60,7 +62,7 @@ def find_image_files(where: str, cells: Sequence[Any], folders: Sequence[Path]) 
             raise InvalidFileError(
                 f"{where}, row {row}: the image {shorten_repr(name)} is {problem}. {advice}"
             )
-        found.append(str(path))
+        found.append(os.path.abspath(str(path)))
     return found
 
 

@@ -105,7 +105,7 @@ def _step_name(column: Column) -> str:
 def _embed(column: Column) -> "PretrainedFeatures":
     from ambilearn.features.pretrained import PretrainedFeatures
 
-    # The names of images are complete paths, which were looked for in the allowed folders.
+    # The names of images are absolute paths, which were looked for in the allowed folders.
     folder = Path(Path.cwd().anchor) if column.kind == "embedded image" else None
     return PretrainedFeatures(column.model, folder=None if folder is None else str(folder))
 
