@@ -145,6 +145,12 @@ def test_image_column_is_found_and_is_no_feature(tmp_path):
         drop_feature(people(features=["photo"]), "photo")
 
 
+def test_a_column_of_images_that_a_network_converts_remains_a_feature():
+    table = people(features=["photo"], embed={"photo": "m"})
+    assert image_column(table) == "photo"
+    assert drop_feature(table, "photo").features == table.features
+
+
 def test_images_written_as_text_are_not_shown_as_text():
     images = ["data:image/png;base64,AA", ""]
     frame = pd.DataFrame({"x": [1.0, 2.0], "pic": images, "c": ["a|b", "a"]})

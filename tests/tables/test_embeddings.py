@@ -4,6 +4,7 @@ import shutil
 import subprocess
 import sys
 
+import click
 import numpy as np
 import pandas as pd
 import pooch
@@ -226,3 +227,36 @@ def test_pictures_of_data_frames_are_in_the_working_directory(folder, picture_mo
         for source in (pd.read_csv("t.csv"), "t.csv", folder / "t.csv")
     ]
     assert scores[0].tolist() == scores[1].tolist() == scores[2].tolist()
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("shown", [[], ["--image", "photo"]])
+def test_a_page_shows_pictures_and_its_order_follows_from_them(
+    folder, picture_model, monkeypatch, shown
+):
+    monkeypatch.chdir(folder)
+    pages = []
+    monkeypatch.setattr("ambilearn.review.page.write_review", lambda page, out: pages.append(page))
+    options = ["--candidates", "names", "--embed", f"photo={picture_model}", "--features", "photo"]
+    options += [*shown, "--method", "plknn", "--out", "r.html"]
+    done = CliRunner().invoke(main, ["review", "t.csv", *options])
+    assert done.exit_code == 0, done.output
+    assert [row.image for row in pages[0].rows] == [f"photos/{i}.png" for i in range(24)]
+    embedded = read(folder, embed={"photo": str(picture_model)}, features="photo")
+    order = np.argsort([row.rank for row in pages[0].rows])
+    assert order.tolist() == clean_table(embedded, "plknn").order.tolist()
+
+
+def test_a_served_review_learns_from_the_pictures_that_it_shows(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    started = []
+
+    def start(console, request, options, process, table, image, journal):
+        started.append((image, {column.name: column.kind for column in table.features.columns}))
+        raise click.Abort
+
+    monkeypatch.setattr("ambilearn.cli.serve._start_session", start)
+    options = ["--candidates", "names", "--embed", "photo=m", "--method", "plknn", "--no-browser"]
+    done = CliRunner().invoke(main, ["review", "t.csv", *options])
+    kinds = {"words": "category", "photo": "embedded image"}
+    assert started == [("photo", kinds)], done.output

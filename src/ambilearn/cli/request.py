@@ -133,8 +133,6 @@ class Request:
         from ambilearn.review.from_table import drop_feature, image_column
 
         table = read_table(replace(about, image=None))
-        if about.image in about.embed:
-            return table
         return drop_feature(table, image_column(table, about.image))
 
 

@@ -63,7 +63,10 @@ class ReviewOptions:
 def read_reviewed(
     console: Console, request: Request, options: ReviewOptions
 ) -> "tuple[CandidateTable, CandidateTable, str | None]":
-    """The table as `clean` reads it, without its column of images as a feature, and this column."""
+    """The table as `clean` reads it, the same for the review, and its column of images.
+
+    In the review, the names of images are not a feature.
+    """
     console.show("reading the table")  # before the imports, which take a while
     from ambilearn.review.from_table import drop_feature, image_column
     from ambilearn.review.page import check_number_of_rows

@@ -22,7 +22,7 @@ from ambilearn.review.page import CELLS_SHOWN, Review, ReviewRow
 from ambilearn.tables.candidate_columns import expand_patterns
 from ambilearn.tables.candidate_table import CandidateTable
 from ambilearn.tables.clean import CleanedTable
-from ambilearn.tables.columns import LISTS, TELLS_NOTHING
+from ambilearn.tables.columns import EMBEDDED, LISTS, TELLS_NOTHING
 from ambilearn.tables.given_labels import CorrectedTable
 from ambilearn.tables.image_files import find_image_column
 from ambilearn.tables.ranking import Choices
@@ -240,8 +240,15 @@ def image_column(table: CandidateTable, named: str | None = None) -> str | None:
 
 
 def drop_feature(table: CandidateTable, column: str | None) -> CandidateTable:
-    """The table without one of its features: the file name of an image is not a feature."""
-    kept = tuple(feature for feature in table.features.columns if feature.name != column)
+    """The table without a column of images as a feature, unless a pretrained network converts it.
+
+    The name of an image is not a feature; the vector of the image is one.
+    """
+    kept = tuple(
+        feature
+        for feature in table.features.columns
+        if feature.name != column or feature.kind in EMBEDDED
+    )
     if not kept:
         raise InvalidFileError(
             f"{table.name}: no column is left as a feature, because {column!r} holds images. Add "
