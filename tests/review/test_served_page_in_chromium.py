@@ -120,6 +120,71 @@ def test_the_row_in_hand_stays_while_the_method_learns(served, visit):
     assert shown(page)[: len(above)] == above
 
 
+def shares(page, row):
+    """Candidates of a row and their shares, as its card shows them."""
+    candidates = page.locator(f"article[data-row='{row}'] .candidate:not(.suggestion)")
+    return candidates.locator(".name, .share").all_inner_texts()
+
+
+def go_to_uneven(page):
+    """Move to a row that is not random, and whose candidates differ; return its number."""
+    for _ in range(30):
+        row = current_row(page)
+        drawn = page.locator(f"article[data-row='{row}'] .chip.drawn").count()
+        if not drawn and shares(page, row)[1] not in ("0.50", "1.00"):
+            return row
+        press(page, "ArrowDown")
+    raise AssertionError("Candidates are equal in all rows.")
+
+
+@pytest.mark.parametrize("key", ["u", "Delete"])
+def test_a_row_whose_answer_is_undone_is_as_uncertain_as_before(served, visit, key):
+    page = visit(served)
+    row, learning = go_to_uneven(page), page.locator("#learning")
+    before = shares(page, row)
+    press(page, "2")
+    wait_saved(page)
+    served.wait()  # the state has the answer, by which the second candidate is certain
+    expect(learning).to_have_text("Up to date")
+    if key == "Delete":
+        press(page, "ArrowUp")
+    press(page, key)
+    assert shares(page, row) == before
+    wait_saved(page)
+    served.wait()
+    expect(learning).to_have_text("Up to date")
+    assert current_row(page) == row
+    assert shares(page, row) == before
+    press(page, "ArrowDown", "Enter")  # another state
+    wait_saved(page)
+    served.wait()
+    expect(learning).to_have_text("Up to date")
+    assert "1.00" not in shares(page, row)
+
+
+def test_a_row_whose_answer_is_undone_after_a_reload_is_up_to_date(served, visit):
+    page = visit(served)
+    row, learning = go_to_uneven(page), page.locator("#learning")
+    before = shares(page, row)
+    press(page, "2")
+    wait_saved(page)
+    served.wait()
+    page.reload()
+    page.wait_for_selector("html[data-ready]")
+    expect(learning).to_have_text("Up to date")
+    press(page, "u")
+    wait_saved(page)
+    served.wait()
+    expect(page.locator(f"article[data-row='{row}'] .share").first).to_have_text(before[1])
+    expect(learning).to_have_text("Up to date")
+    assert shares(page, row) == before
+    expect(page.locator("article[aria-current]")).to_be_focused()
+    assert current_row(page) == row
+    press(page, "Enter")
+    wait_saved(page)
+    assert served.labels() == {row: before[0]}
+
+
 def test_random_rows_are_marked(served, visit):
     page = visit(served)
     drawn = set(served.service.state("x", full=True)["drawn"])

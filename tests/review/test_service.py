@@ -121,6 +121,22 @@ def test_a_state_comes_when_something_has_changed(served):
     assert state["steps"] == [["x1", [[3, None]]]]
 
 
+def test_a_state_names_the_rows_whose_answers_it_has(served):
+    def settled():
+        served.wait()
+        return numbers(served.service.state("a")["settled"], "<i4").tolist()
+
+    (drawn, *_) = served.service.state("a")["drawn"]
+    used = next(row for row in range(30) if row not in served.session.view.drawn)
+    assert settled() == []
+    served.service.act("a", Answer("x1", {used: "anna"}))
+    served.service.act("a", Answer("x2", {drawn: "anna"}))
+    assert settled() == [used]  # the other one is held back
+    served.service.act("a", Undo("x3", "x2"))
+    served.service.act("a", Undo("x4", "x1"))
+    assert settled() == []
+
+
 def test_a_row_drawn_at_random_is_noted_in_the_journal(served):
     drawn = served.service.state("a")["drawn"]
     served.service.act("a", Answer("x1", {drawn[0]: "anna"}))

@@ -54,6 +54,8 @@ class View(NamedTuple):
         candidate is right, in percent.
     labels : ndarray of shape (n,)
         Class of the label of each row by the method.
+    settled : ndarray of shape (s,)
+        Rows whose confidences are those of an answer, which a person may have undone since.
     """
 
     order: Array
@@ -61,6 +63,7 @@ class View(NamedTuple):
     confidences: Array
     suggestions: Array
     labels: Array
+    settled: Array
 
 
 class Progress(NamedTuple):
@@ -419,6 +422,7 @@ class Worker:
             np.rint(65535 * np.append(results.confidences, 0.0)).astype("<u2"),
             suggestions,
             results.choices.labels,
+            np.array(session.used_rows(), "<i4"),
         )
         self._send("view", (view, self._now()))
 

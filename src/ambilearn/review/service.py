@@ -179,6 +179,7 @@ class ReviewService:
                 "confidences": _encode(view.confidences[self._pairs]),
                 "suggestions": [*map(_encode, [suggested, self._class_places[classes], percent])],
                 "drawn": sorted(view.drawn),
+                "settled": _encode(view.settled),
             }
         return state
 

@@ -374,6 +374,10 @@ class ReviewSession:
         """Random rows whose answers are held back from the method."""
         return sorted(self._random.held_back)
 
+    def used_rows(self) -> list[int]:
+        """Settled rows whose answers the method uses; all others are held back."""
+        return sorted(self._released())
+
     def released_rows(self) -> set[int]:
         """Random rows that are settled and count as reviewed, because the order reached them."""
         drawn = {row for step in self.steps if step.random for row in step.after}

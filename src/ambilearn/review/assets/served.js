@@ -12,12 +12,16 @@ function decoded(text, Kind) {
 
 const starts = new Uint32Array(rows.length); // of the candidates of each row, among all candidates
 rows.forEach((row, i) => (starts[i + 1] = starts[i] + row.candidates.length));
-let view = null; // confidences, suggestions and random rows of the last state
+let view = null; // confidences, suggestions, random and settled rows of the last state
 
-/** Update a row by the last state. A row that is decided or in hand stays as it was shown. */
+/**
+ * Update a row by the last state. A row that is decided or in hand stays as it was shown; so does one whose answer was
+ * undone, until a state comes without this answer, by which its label is certain.
+ */
 upToDate = (row) => {
   const kept = row.view && row === current;
   if (view === null || row.view === view || kept || decisions.labelOf(row.index) !== null) return row;
+  if (view.settled.has(row.index)) return row;
   row.view = view;
   row.given ??= row.candidates.map((candidate) => candidate.label);
   row.candidates = row.given
@@ -40,6 +44,7 @@ function applyView(state) {
     confidences: decoded(state.confidences, Uint16Array),
     suggestions: new Map(Array.from(doubtful, (row, i) => [row, { place: classes[i], doubt: percents[i] }])),
     drawn: new Set(state.drawn),
+    settled: new Set(decoded(state.settled, Int32Array)),
   };
   const last = settings.sort === "review" ? list.positionOf(current) ?? -1 : -1;
   reviewOrder = list.items.slice(0, last + 1);
@@ -48,8 +53,17 @@ function applyView(state) {
   for (const index of decoded(state.order, Int32Array)) if (!kept[index]) reviewOrder.push(rows[index]);
 }
 
+/** Draw the current row anew; it keeps the focus. */
+function drawInHand() {
+  const focused = list.nodes.get(current)?.contains(document.activeElement);
+  list.redrawItem(current);
+  if (focused) list.nodes.get(current).focus({ preventScroll: true });
+}
+
 function showState(state) {
   const first = token === "";
+  const row = current;
+  const waits = row && !row.view; // its answer, from before the page was loaded, was undone
   token = state.token;
   const wasWriter = connection.writer;
   connection.writer = state.writer;
@@ -59,6 +73,10 @@ function showState(state) {
   if (first) showRows();
   else if (state.order || state.labels) list.reorder(isSorted ? wantedRows() : list.items, current);
   if (!list.has(current)) current = list.items[0] ?? null;
+  if (waits && row === current && upToDate(row).view) {
+    drawInHand();
+    if (state.n_unlearned) row.view = null; // the next fit is better
+  }
   showCounts();
   showWorth(state);
   showConnection();
