@@ -306,6 +306,33 @@ def test_an_answer_that_the_server_rejects_is_taken_back(served, visit, monkeypa
     expect(page.locator("#decided")).to_have_text("0 of 30 decided")
 
 
+def test_the_page_says_why_the_journal_cannot_be_written(served, visit, monkeypatch):
+    def fail(entry):
+        raise OSError(28, "No space left on device")
+
+    page = visit(served)
+    with monkeypatch.context() as patch:
+        patch.setattr(served.journal, "append", fail)
+        press(page, "Enter")
+        expect(page.locator("#saved")).to_have_text(
+            "1 not saved yet: The journal cannot be written (No space left on device)."
+        )
+    wait_saved(page)
+
+
+def test_the_end_names_another_journal(served, visit):
+    page = visit(served)
+    with served.journal.path.open("a", encoding="utf-8") as file:
+        file.write("of another program\n")
+    press(page, "Enter")
+    wait_saved(page)
+    expect(page.locator("#notice")).to_contain_text("people.journal-2")
+    page.get_by_role("button", name="Finish…").click()
+    expect(page.get_by_role("dialog", name="End the review?")).to_contain_text(
+        "The same command with --journal people.journal-2 continues the review."
+    )
+
+
 def test_the_button_ends_the_review(served, visit):
     page = visit(served)
     press(page, "Enter")
@@ -313,6 +340,7 @@ def test_the_button_ends_the_review(served, visit):
     page.get_by_role("button", name="Finish…").click()
     dialog = page.get_by_role("dialog", name="End the review?")
     expect(dialog).to_contain_text("1 of 30 decided")
+    expect(dialog).to_contain_text("The same command continues the review.")
     dialog.get_by_role("button", name="Finish").click()
     expect(page.locator("#connection")).to_contain_text("The review has ended.")
     assert served.service.ended.wait(60)

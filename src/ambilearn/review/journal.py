@@ -196,6 +196,11 @@ class Journal:
             )
             self.path = path
 
+    @property
+    def other_name(self) -> str | None:
+        """Name of the file that has the answers now, if it is not the one that was opened."""
+        return None if self.path == self._first else self.path.name
+
     def close(self) -> None:
         """Close the file, so that another process may continue."""
         self._file.close()

@@ -342,6 +342,7 @@ class ReviewService:
             "n_settled": len(self.answers.labels),
             "n_unlearned": now.n_unlearned + self._n_sent - now.n_actions,
             "notice": self._journal.notice,
+            "journal": self._journal.other_name,
             "ended": self.ended.is_set(),
         }
 

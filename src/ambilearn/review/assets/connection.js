@@ -30,6 +30,7 @@ class Connection {
     this.online = true;
     this.writer = true; // whether this tab is the one in use
     this.refused = null; // why the server rejects this page
+    this.unsaved = null; // why the server cannot write the journal
     this.onStatus = () => {};
     this.onRejected = () => {};
   }
@@ -48,6 +49,8 @@ class Connection {
     while (this.waiting.length && this.writer) {
       const [action] = this.waiting;
       const reply = await this.#act(action);
+      this.unsaved = reply.status === 507 ? reply.body.error : null;
+      this.onStatus();
       if (reply.status === 409) this.writer = false;
       else if (MAY_SUCCEED_LATER.has(reply.status)) await pause(RETRY);
       else {

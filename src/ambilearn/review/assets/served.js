@@ -1,5 +1,6 @@
 // A page on a server: its state comes from there, and changes while a person looks at a row.
 
+let journal = null; // the name of another file that has the answers now
 let token = ""; // of the state that the page shows; empty to get everything
 
 function decoded(text, Kind) {
@@ -103,6 +104,7 @@ function showWorth(state) {
   byId("sentence").hidden = !state.hint;
   byId("notice").textContent = state.notice ?? "";
   byId("notice").hidden = !state.notice;
+  journal = state.journal;
   byId("learning").textContent = state.problem
     ? `The method cannot be fitted again: ${state.problem}`
     : learning(state);
@@ -135,7 +137,9 @@ function showConnection() {
   byId("connection-text").textContent = text;
   byId("connection").hidden = !text;
   byId("take").hidden = connection.writer || !connection.online || ended;
-  byId("saved").textContent = waiting ? `${number(waiting)} not saved yet` : "All answers are saved.";
+  const reason = connection.unsaved ? `: ${connection.unsaved}` : "";
+  byId("saved").textContent = waiting ? `${number(waiting)} not saved yet${reason}` : "All answers are saved.";
+  byId("saved").classList.toggle("failed", Boolean(waiting && reason));
   const idle = ended || !connection.writer;
   document.body.classList.toggle("idle", idle);
   for (const id of CHANGING) byId(id).inert = idle;
@@ -174,6 +178,7 @@ byId("take").addEventListener("click", async () => {
 byId("several").addEventListener("click", askSeveral);
 byId("finish").addEventListener("click", () => {
   byId("finish-text").textContent = `${byId("decided").textContent}. ${byId("worth").hidden ? "" : byId("worth").textContent}`;
+  byId("finish-command").textContent = journal === null ? "" : ` with --journal ${journal}`;
   byId("finish-now").disabled = connection.waiting.length > 0;
   openDialog("finishing");
 });
