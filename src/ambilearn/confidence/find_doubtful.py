@@ -148,7 +148,7 @@ def find_doubtful(
     >>> from sklearn.model_selection import cross_val_predict
     >>> P = cross_val_predict(LogisticRegression(), X, given, cv=5, method="predict_proba")
     >>> find_doubtful(pred_probs=P, labels=given)
-    <LabelDoubt: 300 rows, 45 labels to change>
+    <LabelDoubt: 300 rows, 44 labels to change>
 
     Candidate sets:
 
